@@ -22,6 +22,7 @@ from forerun.cli.diff import diff_command
 from forerun.cli.doctor import doctor_command
 from forerun.cli.expire import expire_command, expire_pins_command
 from forerun.cli.explain import explain_command
+from forerun.cli.init import init_command
 from forerun.cli.options import CheckedDay, takes_day
 from forerun.cli.plan import CANNOT, plan_command
 from forerun.cli.repair import repair_command
@@ -291,6 +292,12 @@ app.command(
     "`forerun check dags/sales.py --json`\n\n"
     "`forerun check report.json --date 2026-01-31 --no-spark`",
 )(check_command)
+app.command(
+    "init",
+    epilog="**Examples**\n\n"
+    "`forerun init /lake/shop --into dags`\n\n"
+    "`forerun init s3://lake/orders s3://lake/customers --into dags --name revenue`",
+)(init_command)
 app.command(
     "repair",
     epilog="**Examples**\n\n"

@@ -1,4 +1,5 @@
-"""``forerun check``: does Spark read the text of reports as the planner does?"""
+"""``forerun check``: does Spark read the text of reports as the planner does, and what would they
+do?"""
 
 from __future__ import annotations
 
@@ -15,11 +16,13 @@ from zoneinfo import ZoneInfo
 import typer
 
 from forerun import console
+from forerun.cli.report_on_day import ReportOnDay, report_on_day
 from forerun.include.engines import ENGINES
 from forerun.include.machine.jvm import java_executable
 from forerun.include.machine.settings import allowed_functions
 from forerun.include.machine.wall_clock import utc_now
 from forerun.include.reports.clock import parse_day
+from forerun.include.reports.front_matter import has_front_matter, read_report_file
 from forerun.include.reports.parameters import Parameter, day_parameters, parse_parameters
 from forerun.include.reports.spec import ReportSpec, decode_report
 from forerun.include.runs.day_request import sql_of
@@ -41,12 +44,14 @@ _TABLES = Path()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedText:
     """A report's text and what was found out about it. ``outcome`` is that of a verdict, or
-    ``unread`` where the planner cannot read the text; ``error`` is then why."""
+    ``unread`` where the planner cannot read the text; ``error`` is then why. ``about`` is there of
+    a report with its fields, which says what it would do."""
 
     report: str
     outcome: str
     says: str
     error: ForerunError | None = None
+    about: ReportOnDay | None = None
 
     @property
     def is_wrong(self) -> bool:
@@ -79,37 +84,53 @@ def check_command(
 ) -> int:
     """Check that Spark reads the text of reports as it would be planned; run nothing.
 
-    Where there is no Spark, what the planner knows is checked, and that Spark was not asked is
-    said. Ends with 1 if something is wrong.
+    Of a report with its fields (a SQL file that begins with them, JSON, a DAG file) it also shows
+    the columns of the result, the times of a day, what its sources lack, and the plan with what is
+    there. Where there is no Spark, what the planner knows is checked, and that Spark was not asked
+    is said. Ends with 1 if something is wrong.
     """
     at = parse_day(day) if day else utc_now().date()
     own = parse_parameters(param or ())
     reports = [one for file in files for one in _requests(file, tables, at, own)]
     with _spark(ask_spark) as engine:
-        found = [_checked(request, engine) for request in reports]
+        found = [_checked(asked, engine, at) for asked in reports]
     wrong = [one for one in found if one.is_wrong]
     if as_json:
         console.say_json({"checked": [_record(one) for one in found], "wrong": len(wrong)})
     else:
         for one in found:
             console.say(f"{'wrong' if one.is_wrong else 'right'}: {one.report}: {one.says}")
+            for line in one.about.lines() if one.about else ():
+                console.say(line)
     return WRONG if wrong else 0
 
 
-def _checked(request: PlanRequest | CheckedText, engine: Engine | None) -> CheckedText:
-    if isinstance(request, CheckedText):
-        return request
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A report to check, with its fields where it has them."""
+
+    request: PlanRequest
+    spec: ReportSpec | None = None
+
+
+def _checked(wanted: _Wanted | CheckedText, engine: Engine | None, at: date) -> CheckedText:
+    if isinstance(wanted, CheckedText):
+        return wanted
     from forerun.spark_jobs.judged import asked
 
+    request = wanted.request
     try:
         question = question_of(request)
+        about = report_on_day(wanted.spec, at, utc_now()) if wanted.spec else None
         if engine is None:
             says = "the planner reads it; Spark was not asked (--no-spark, or there is none here)"
-            return CheckedText(report=request.report, outcome="not-asked", says=says)
+            return CheckedText(report=request.report, outcome="not-asked", says=says, about=about)
         verdict = asked(engine, question, request.sql, utc_now)
     except ForerunError as error:
         return _unread(request.report, error)
-    return CheckedText(report=request.report, outcome=verdict.outcome, says=verdict.sentence)
+    return CheckedText(
+        report=request.report, outcome=verdict.outcome, says=verdict.sentence, about=about
+    )
 
 
 def _unread(report: str, error: ForerunError) -> CheckedText:
@@ -120,7 +141,8 @@ def _unread(report: str, error: ForerunError) -> CheckedText:
 
 def _record(one: CheckedText) -> dict[str, object]:
     record: dict[str, object] = {"report": one.report, "outcome": one.outcome, "says": one.says}
-    return record | ({"code": one.error.code} if one.error else {})
+    record |= {"code": one.error.code} if one.error else {}
+    return record | (one.about.record() if one.about else {})
 
 
 @contextmanager
@@ -141,9 +163,8 @@ def _spark(wanted: bool) -> Iterator[Engine | None]:
 
 def _requests(
     file: Path, tables: Path, at: date, own: Sequence[Parameter]
-) -> Iterator[PlanRequest | CheckedText]:
-    """Yield what is to be checked of a file: the planning request of each report in it, or why
-    there is none."""
+) -> Iterator[_Wanted | CheckedText]:
+    """Yield what is to be checked of a file: each report in it, or why there is none."""
     try:
         if file.suffix == ".json":
             yield _of_spec(decode_report(_text_of(file)), at)
@@ -152,14 +173,15 @@ def _requests(
                 yield _of_spec(spec, at)
         else:
             for path in report_files([file]):
-                yield _of_sql(path, tables, at, own)
+                if has_front_matter(path):
+                    yield _of_spec(read_report_file(path).spec, at)
+                else:
+                    yield _of_sql(path, tables, at, own)
     except ForerunError as error:
         yield _unread(str(file), error)
 
 
-def _of_sql(
-    path: Path, tables: Path, at: date, own: Sequence[Parameter]
-) -> PlanRequest | CheckedText:
+def _of_sql(path: Path, tables: Path, at: date, own: Sequence[Parameter]) -> _Wanted | CheckedText:
     report = read_report(path)
     places = list_tables(tables)
     try:
@@ -167,10 +189,10 @@ def _of_sql(
     except ForerunError as error:
         return _unread(report.name, error)
     parameters = (*day_parameters(at, ZoneInfo("UTC")), *own)
-    return _request(report.name, report.sql, sources(read, frozenset()), parameters)
+    return _Wanted(_request(report.name, report.sql, sources(read, frozenset()), parameters))
 
 
-def _of_spec(spec: ReportSpec, at: date) -> PlanRequest:
+def _of_spec(spec: ReportSpec, at: date) -> _Wanted:
     found = tuple(
         Source(
             name=source.name,
@@ -180,7 +202,8 @@ def _of_spec(spec: ReportSpec, at: date) -> PlanRequest:
         )
         for source in spec.sources
     )
-    return _request(spec.name, sql_of(spec), found, spec.parameters_on(at))
+    at = spec.bounds(at)[1]
+    return _Wanted(_request(spec.name, sql_of(spec), found, spec.parameters_on(at)), spec)
 
 
 def _request(

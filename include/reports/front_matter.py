@@ -46,6 +46,14 @@ class ReportFile:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
+def has_front_matter(path: Path) -> bool:
+    """Return whether a SQL file begins with the fields of a report; not if it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8").lstrip().startswith("/*---")
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
 def read_report_file(path: Path) -> ReportFile:
     """Read a report from a SQL file with front matter.
 

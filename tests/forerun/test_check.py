@@ -65,6 +65,37 @@ def test_reports_as_json_and_of_python_files(check, tmp_path):
     assert (code, found["checked"][0]["outcome"]) == (1, "unread")
 
 
+def test_a_report_with_its_fields_is_shown_as_it_would_run(check, tmp_path, tables, capfd):
+    text = """/*---
+period: Weekly
+timezone: Europe/Berlin
+sources:
+  t:
+    path: {path}
+    columns: {{a: INT, s: STRING}}
+    complete_when: {{MarkerFile: {{}}}}
+policy: {{runs: [{{at: "-3d 12:00", weight: 0.25}}, {{at: "24:00"}}]}}
+---*/
+SELECT s, sum(a) AS total, avg(a) AS mean FROM t GROUP BY s
+"""
+    file = sql(tmp_path, "weekly", text.format(path=tables / "t"))
+    code, found = check(file, "--date", "2026-03-04", "--no-spark")
+    (one,) = found["checked"]
+    assert (code, one["of"]) == (0, "2026-03-02 to 2026-03-08")
+    assert one["columns"] == {"s": "STRING", "total": "BIGINT", "mean": "DOUBLE"}
+    assert [each["at"] for each in one["runs"]] == [
+        "2026-03-05 12:00 Europe/Berlin", "2026-03-09 00:00 Europe/Berlin",
+    ]  # fmt: skip
+    assert one["due"] == "2026-03-09 06:00 Europe/Berlin"
+    assert one["missing"] == [f"t: no _SUCCESS in {tables / 't'}"]
+    assert one["planned"]
+    assert "waits for the final run" in one["plan"]
+    assert run(["check", str(file), "--date", "2026-03-04", "--no-spark"]) == 0
+    assert "    total  BIGINT\n" in capfd.readouterr().out
+    broken = sql(tmp_path, "broken", text.format(path=tables / "none"))
+    assert not check(broken, "--no-spark")[1]["checked"][0]["planned"]
+
+
 @pytest.mark.spark
 def test_spark_is_asked_where_it_is(tmp_path, tables):
     """In a process of its own: a session of Spark changes the log of the one that it is in."""

@@ -71,7 +71,7 @@ ROOMS = {
     ),
     "forerun": (
         "airflow_policy", "provider_info", "console", "simulation", "past", "night", "doctors",
-        "demo", "cli", "__main__",
+        "first_report", "demo", "cli", "__main__",
     ),
 }  # fmt: skip
 

@@ -1,0 +1,1 @@
+"""The first report of somebody's own, written from what lies in their folders."""

@@ -1,0 +1,91 @@
+"""The keys of a table that hold: columns named like one, whose values were found to be unique on
+each of the days that were looked at."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+from forerun.first_report.columns import SeenTable
+from forerun.include.sources.files import locate_file
+from forerun.include.state.records import PinnedFile
+from forerun.planner.contract import ColumnSpec
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOST_ROWS = 5_000_000
+"""Keys of a table with more rows a day are not looked for: all of them would be read."""
+_LIKE_A_KEY = re.compile(
+    r"(^|_)(id|key|no|nr|num|number|code|uuid|guid|sk|pk)(_|\d|\Z)|[a-z0-9](Id|ID|Key)\Z|[a-z]key\Z"
+)
+_OF_KEYS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "STRING", "DATE", "DECIMAL")
+_MOST_CANDIDATES = 6
+_MOST_COLUMNS = 3
+
+
+def is_like_a_key(column: ColumnSpec) -> bool:
+    """Return whether a column is named as those that tell rows apart are."""
+    return bool(_LIKE_A_KEY.search(column.name)) and column.type.startswith(_OF_KEYS)
+
+
+def find_key(table: SeenTable) -> tuple[str, ...]:
+    """Return the fewest columns that are a key on each day, none of them with a NULL; none where no
+    columns named like one are."""
+    candidates = [c.name for c in table.source.columns if is_like_a_key(c)][:_MOST_CANDIDATES]
+    candidates.sort(key=lambda name: name.lower() not in ("id", f"{_one(table.source.name)}_id"))
+    days = [files for files in table.files.values() if sum(file.rows for file in files)]
+    if not candidates or not days or max(map(_rows, days)) > MOST_ROWS:
+        return ()
+    if max(map(_rows, days)) < 2:
+        return ()  # one row says nothing
+    read = [read_columns(files, table.source.format, candidates) for files in days]
+    for count in range(1, _MOST_COLUMNS + 1):
+        for names in combinations(candidates, count):
+            if all(_is_key(rows, names) for rows in read):
+                return names
+    return ()
+
+
+def read_columns(files: Iterable[PinnedFile], form: str, names: Sequence[str]) -> pa.Table:
+    """Return some columns of files, in any case of their names; those of CSV as texts."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from pyarrow import csv
+
+    found = []
+    for file in files:
+        at = locate_file(file.uri)
+        with at.store.open(at.key) as handle:
+            if form == "csv":
+                options = csv.ConvertOptions(
+                    include_columns=list(names),
+                    column_types=dict.fromkeys(names, pa.string()),
+                    null_values=[""],
+                    strings_can_be_null=True,
+                )
+                found.append(csv.read_csv(handle, convert_options=options))
+                continue
+            with pq.ParquetFile(handle) as parquet:
+                own = {name.lower(): name for name in parquet.schema_arrow.names}
+                read = parquet.read(columns=[own[name.lower()] for name in names])
+            found.append(read.select([own[n.lower()] for n in names]).rename_columns(list(names)))
+    return pa.concat_tables(found, promote_options="permissive")
+
+
+def _rows(files: Sequence[PinnedFile]) -> int:
+    return sum(file.rows for file in files)
+
+
+def _is_key(rows: pa.Table, names: Sequence[str]) -> bool:
+    columns: list[Any] = [rows.column(name) for name in names]
+    if any(column.null_count for column in columns):
+        return False
+    return bool(rows.select(names).group_by(list(names)).aggregate([]).num_rows == rows.num_rows)
+
+
+def _one(table: str) -> str:
+    """The name of one row of a table that is named after many."""
+    return re.sub(r"ies\Z", "y", table) if table.endswith("ies") else table.removesuffix("s")
