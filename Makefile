@@ -101,7 +101,7 @@ demo: setup $(if $(filter s3,$(STORE)),jars s3-server) ## a night of three repor
 	forerun demo --store $(STORE) $(if $(SCALE),--scale $(SCALE)) $(if $(MODE),--mode $(MODE))
 
 up: setup postgres $(if $(filter s3,$(STORE)),jars s3-server) ## Airflow's UI on the demo, on a PostgreSQL of its own
-	forerun demo --up --store $(STORE) --scale $(or $(SCALE),0.1)
+	forerun demo --up --store $(STORE) --scale $(or $(SCALE),0.4)
 
 bench-smoke: setup ## planning time, fixed cost of a run, four TPC-H queries: docs/lab/benchmarks.md
 	.venv/bin/python -m tests.benchmarks smoke

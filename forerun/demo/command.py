@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Sequence
 from itertools import takewhile
@@ -12,7 +13,7 @@ from forerun import console
 from forerun.demo.page import PageReport, Tiles, page
 from forerun.demo.place import MASTER, DemoError, Place, open_place, run_airflow, stage_day
 from forerun.demo.reports import DAY, POLICY, demo_sources, demo_sql
-from forerun.demo.verdict import verdict
+from forerun.demo.verdict import lead, verdict
 from forerun.include.days.manifests import read_manifest
 from forerun.include.machine.jvm import home_folder
 from forerun.include.reports.spec import ReportSpec
@@ -30,19 +31,14 @@ from forerun.simulation.running import Runner, SparkRunner, Used
 from forerun.simulation.shown_day import show_group
 from forerun.simulation.tables import Table
 
-_LEAD = (
-    "Three reports of one night, planned together: computed early where that pays, while the data "
-    "came in and compute was cheap, and finished at midnight with what was left. Every figure is "
-    "from what ran."
-)
-
-
 NIGHT = "night"
 """The group: its DAG is ``dags/demo_night.py``."""
-REPORTS = ("consolidated_revenue", "top_orders", "customer_distribution")
+REPORTS = ("consolidated_revenue", "delivery_notes", "customer_distribution")
 """Its reports; the SQL of each is ``include/sql/<name>.sql``."""
 
 
+_BEGINS = re.compile(r"\] (run \d+ of \w+): ")
+"""The line of a run's log with which it begins."""
 _HEAP = "1g"
 """What a driver has whom nobody gives more, as those that Airflow submits in the demo."""
 
@@ -62,39 +58,57 @@ class _LikeAirflow(SparkRunner):
 def run(store: str, scale: float, mode: str, *, as_json: bool) -> int:
     """The whole demo; 0 if every result equals batch, else 1. ``mode`` is that of the DAG run."""
     started = time.monotonic()
-    notes = console.notes()
+    said = _Progress(started)
     with open_place(store) as place:
-        notes.print(f"data of a day at scale {scale:g}")
+        said.doing(f"data of a day at scale {scale:g}")
         tables = stage_day(place.data, scale)
-        notes.print("Airflow's database")
+        said.doing("Airflow's database")
         run_airflow(place, "migrate", "db", "migrate")
-        notes.print("the night of three reports through Airflow")
-        asked = json.dumps({"mode": mode})
-        run_airflow(place, NIGHT, "dags", "test", f"demo_{NIGHT}", DAY.isoformat(), "-c", asked)
-        group = _account(place, tables, _LikeAirflow(place.home / "logs"))
+        said.doing("the night of three reports through Airflow")
+        night = ("dags", "test", f"demo_{NIGHT}", DAY.isoformat(), "-c", json.dumps({"mode": mode}))
+        run_airflow(place, NIGHT, *night, on_line=said.in_airflow)
+        group = _account(place, tables, _LikeAirflow(place.home / "logs"), said)
         seconds = time.monotonic() - started
         target = home_folder() / "demo" / "day.html"
         footer = f"forerun demo, scale {scale:g}, {store} store, {seconds:.0f} s in all."
-        said = verdict(group, mode)
+        answer = verdict(group, mode)
         pages = [_page_of(group, number) for number in range(len(group.reports))]
         target.write_text(
-            page(_title(), _LEAD, _tiles(group), said, pages, footer), encoding="utf-8"
+            page(_title(), lead(group), _tiles(group), answer, pages, footer), encoding="utf-8"
         )
-    _show(group, said, target, as_json=as_json)
-    notes.print(f"{seconds:.0f} s in all")
+    _show(group, answer, target, as_json=as_json)
+    console.notes().print(f"{seconds:.0f} s in all")
     return 0 if group.equal else 1
+
+
+class _Progress:
+    """Says what is going on, with the seconds since the demo began."""
+
+    def __init__(self, started: float) -> None:
+        self._started = started
+
+    def doing(self, what: str) -> None:
+        seconds = time.monotonic() - self._started
+        console.notes().print(f"{seconds:4.0f} s  {what}")
+
+    def in_airflow(self, line: str) -> None:
+        """Tell of a line of Airflow's log, if a run of a report begins in it."""
+        if found := _BEGINS.search(line):
+            self.doing(f"  {found.group(1)}")
 
 
 def _title() -> str:
     return f"The night of {DAY.day} {DAY:%B %Y}"
 
 
-def _account(place: Place, tables: dict[str, Table], runner: Runner) -> GroupAccount:
+def _account(
+    place: Place, tables: dict[str, Table], runner: Runner, said: _Progress
+) -> GroupAccount:
     """Return the account of what the DAG's runs committed, beside the plain queries over the same
     files: each in an application of its own, and all in one."""
     days, plains = [], []
     for name in REPORTS:
-        console.notes().print(f"{name}: batch")
+        said.doing(f"batch of {name}, to compare with")
         store = open_store(place.store)
         at = latest_generation(store, name, DAY)
         if at is None or store.find(at.commit(len(POLICY.runs))) is None:
@@ -117,7 +131,7 @@ def _account(place: Place, tables: dict[str, Table], runner: Runner) -> GroupAcc
             arrivals=arrivals,
         )
         days.append(day)
-    console.notes().print("batch of all three in one application")
+    said.doing("batch of all three in one application")
     return GroupAccount(
         group=NIGHT,
         reports=tuple(days),

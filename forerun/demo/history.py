@@ -51,13 +51,14 @@ class _Clock:
 
 
 def main(days: Sequence[date] = PAST_DAYS) -> int:
-    """Let all nights pass, the first one as batch: savings are measured against that."""
+    """Let all nights pass, the first one as batch: savings are measured against that. What the
+    others do is for their costs to decide, as in any night."""
     found: ReportGroup = runpy.run_path(str(_DAG_FILE))["GROUP"]
     group = replace(found, reports=tuple(map(read_sql, found.reports)))
     engine = start_engine(ENGINES["sail"], master=None, name="forerun")
     try:
         for day in days:
-            _pass_night(group, day, "batch" if day == days[0] else "progressive", engine)
+            _pass_night(group, day, "batch" if day == days[0] else "auto", engine)
     finally:
         engine.stop()
     return 0

@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
@@ -100,20 +100,41 @@ def stage_past_days(data: str, scale: float) -> None:
         stage_day(data, scale * (1 - back / 10), day)
 
 
-def run_airflow(place: Place, name: str, *arguments: str) -> None:
-    """Run an airflow command; its output goes to a log that an error names."""
-    run_module(place, f"airflow-{name}", "airflow", *arguments)
+def run_airflow(
+    place: Place, name: str, *arguments: str, on_line: Callable[[str], None] = lambda _: None
+) -> None:
+    """Run an airflow command; its output goes to a log that an error names, line by line to
+    ``on_line``, too."""
+    run_module(place, f"airflow-{name}", "airflow", *arguments, on_line=on_line)
 
 
-def run_module(place: Place, name: str, module: str, *arguments: str) -> None:
-    """Run a module with Airflow's environment; its output goes to a log that an error names."""
+def run_module(
+    place: Place,
+    name: str,
+    module: str,
+    *arguments: str,
+    on_line: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Run a module with Airflow's environment; its output goes to a log that an error names, line
+    by line to ``on_line``, too."""
     log = place.home / "logs" / f"{name}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("wb") as output:
-        command = [sys.executable, "-m", module, *arguments]
-        done = subprocess.run(
-            command, env=place.env, cwd=ROOT, stdout=output, stderr=output, check=False
-        )
+    command = [sys.executable, "-m", module, *arguments]
+    with (
+        log.open("w", encoding="utf-8") as output,
+        subprocess.Popen(
+            command,
+            env=place.env,
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            errors="replace",
+        ) as done,
+    ):
+        for line in done.stdout or ():
+            output.write(line)
+            on_line(line)
     if done.returncode:
         lines = log.read_text(errors="replace").splitlines()
         raise DemoError(

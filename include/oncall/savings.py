@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from forerun.include.days.ledger import read_history
+from forerun.include.engines import ENGINES
 from forerun.include.oncall.catalogue import newest_spec
 from forerun.include.runs.losing_days import judge_days
 from forerun.include.state.ledger_entry import LedgerEntry
 from forerun.include.state.store import StoreReader
 from forerun.planner.cost.constants import MICRO
+from forerun.planner.cost.prices import Prices
 from forerun.planner.request import Settings
 
 _DAYS = 30
@@ -69,7 +71,7 @@ def read_savings(store: StoreReader, report: str) -> Savings:
 
 def savings(history: Sequence[LedgerEntry], runs: int) -> Savings:
     """The savings by a ledger, oldest entry first, of days with so many runs."""
-    prices = Settings().prices
+    prices = _prices(history)
     opening_s = (prices.run_start + prices.stage_start) / MICRO
     judged, batch_runs = judge_days(history, runs=runs, opening_s=opening_s)
     batch = {one.day: one for one in judged}
@@ -97,3 +99,10 @@ def savings(history: Sequence[LedgerEntry], runs: int) -> Savings:
             )
         )
     return Savings(tuple(found[-_DAYS:]), batch_runs)
+
+
+def _prices(history: Sequence[LedgerEntry]) -> Prices:
+    """Return what work was priced at on the engine that ran last; that of a ledger which does not
+    say is Spark."""
+    engine = ENGINES.get(history[-1].engine) if history else None
+    return engine.prices if engine else Settings().prices

@@ -20,7 +20,7 @@ pytestmark = [
     pytest.mark.skipif(not CHROMIUM, reason="there is no Chromium"),
 ]
 DAG = "/api/v2/dags/demo_night"
-REPORTS = ("consolidated_revenue", "top_orders", "customer_distribution")
+REPORTS = ("consolidated_revenue", "delivery_notes", "customer_distribution")
 DAY = "2026-01-01"
 
 
@@ -67,7 +67,7 @@ def test_every_page_is_whole_fits_a_laptop_and_complains_of_nothing(night, brows
     pages = {
         "/forerun/": "document.querySelectorAll('.night tbody.group tr.good').length === 3",
         day: "document.querySelectorAll('svg.timeline').length === 2",
-        "/forerun/reports/top_orders": "document.querySelectorAll('svg.timeline').length === 1",
+        "/forerun/reports/delivery_notes": "document.querySelectorAll('svg.timeline').length === 1",
         "/forerun/savings": "document.querySelectorAll('main .card').length >= 1",
         "/forerun/schedule": "document.querySelectorAll('svg.timeline').length === 1",
         "/forerun/state": "document.querySelectorAll('tbody tr').length === 3",
@@ -96,8 +96,8 @@ def test_a_plan_is_reached_and_a_stage_opened_by_keyboard_alone(night, browser):
     server, _ = night
     browser.go(server.url + "/forerun/")
     browser.wait_for("!!document.querySelector('.night')")
-    follow(browser, f"/days/top_orders/{DAY}/plan")
-    browser.wait_for(f"location.pathname === '/forerun/days/top_orders/{DAY}/plan'")
+    follow(browser, f"/days/delivery_notes/{DAY}/plan")
+    browser.wait_for(f"location.pathname === '/forerun/days/delivery_notes/{DAY}/plan'")
     browser.wait_for("!!document.querySelector('svg.plan')")
     for _ in range(60):
         browser.press("Tab")
@@ -111,7 +111,7 @@ def test_a_plan_is_reached_and_a_stage_opened_by_keyboard_alone(night, browser):
 
 def test_a_stage_of_the_graph_opens_its_sql_and_the_graph_zooms_by_keyboard(night, browser):
     server, _ = night
-    browser.go(f"{server.url}/forerun/days/top_orders/{DAY}/plan")
+    browser.go(f"{server.url}/forerun/days/delivery_notes/{DAY}/plan")
     browser.wait_for("!!document.querySelector('svg.plan')")
     size = "document.querySelector('svg.plan').getBoundingClientRect().width"
     before = browser.evaluate(size)

@@ -86,10 +86,10 @@ def test_days_gone_by_are_shown_one_is_backfilled_and_all_ends(
     server: Server, tmp_path: Path
 ) -> None:
     shown = server.read("/forerun/")
-    reports = ("consolidated_revenue", "top_orders", "customer_distribution")
+    reports = ("consolidated_revenue", "delivery_notes", "customer_distribution")
     assert all(f"/days/{name}/2025-12-31" in shown for name in reports)
-    assert "batch ran" in server.read("/forerun/reports/top_orders")
-    assert "progressive" in server.read("/forerun/days/top_orders/2025-12-31")
+    assert "batch ran" in server.read("/forerun/reports/delivery_notes")
+    assert "One run at the end" in server.read("/forerun/days/delivery_notes/2025-12-31")
     dag = "/api/v2/dags/demo_night"
     deadline = time.monotonic() + PATIENCE
     while True:  # the DAG files are parsed by a process of their own

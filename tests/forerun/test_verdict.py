@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from forerun.demo.verdict import early_words, verdict
+from forerun.demo.verdict import early_words, lead, verdict
 from forerun.simulation.accounts import DayAccount, RunAccount
 from forerun.simulation.group_account import GroupAccount, in_sum
 from tests.forerun.test_page import DAY
@@ -35,7 +35,10 @@ def test_what_the_night_cost_is_said_by_whole_processes_against_both_kinds_of_ba
     said = " ".join(verdict(one, "replay"))
     assert one.process_ratio == pytest.approx((0.25 + 1) * 6 / 18)
     assert "cost 0.42 of 2 batch applications, and 0.69 of one application with all 2" in said
-    assert "2 batch applications take 7 s of CPU more than one with all 2" in said
+    assert (
+        "In CPU seconds at the price of midnight, of 18: one application in place of 2 saved 7, "
+        "plans of our own took 1 more and cheaper hours saved 4."
+    ) in said
 
 
 def test_who_worked_early_and_who_did_not_are_told_apart():
@@ -59,3 +62,9 @@ def test_a_night_that_lost_says_so_too():
 def test_words_for_early_runs():
     both = replace(DAY, runs=tuple(replace(run, skipped=False) for run in DAY.runs))
     assert [early_words(day) for day in (LATE, DAY, both)] == ["none", "1", "1 and 2"]
+
+
+def test_the_first_sentence_is_of_what_happened():
+    assert "1 of them computed early" in lead(group(DAY, LATE))
+    assert "all computed early" in lead(group(DAY))
+    assert "no early run was opened" in lead(group(LATE))

@@ -54,8 +54,8 @@ ROOMS = {
         "common_subplans", "report_group", "schedule", "explain",
     ),
     "include": (
-        "reports", "machine", "state", "sources", "days", "runs", "times", "past", "oncall",
-        "telemetry", "verify", "engines",
+        "reports", "machine", "state", "sources", "days", "runs", "times", "past", "verify",
+        "engines", "oncall", "telemetry",
     ),
     "plugins/forerun_airflow": (
         "versions", "day", "retries", "assets", "pages", "watching", "tasks", "authoring", "links",
