@@ -63,7 +63,14 @@ FUNCTIONS = Option(
     "commas between them.",
     example="reflect,my_udf",
 )
-OPTIONS = (STORE, STORE_ACCESS, HOME, S3_PATH_STYLE, S3_TIMEOUT, FUNCTIONS)
+CPU_HOUR_COST = Option(
+    name="cpu_hour_cost",
+    variable="FORERUN_CPU_HOUR_COST",
+    about="What a CPU hour costs at price 1, with its currency as it is to be shown: the pages and "
+    "`forerun savings` then say savings in money, too.",
+    example="0.05 EUR",
+)
+OPTIONS = (STORE, STORE_ACCESS, HOME, S3_PATH_STYLE, S3_TIMEOUT, FUNCTIONS, CPU_HOUR_COST)
 
 
 def environment() -> Mapping[str, str]:

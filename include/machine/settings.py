@@ -80,6 +80,36 @@ def s3_settings(environment: Mapping[str, str] | None = None) -> S3Settings:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class CpuHourCost:
+    """The cost of a CPU hour at price 1: ``amount``, with what stands before and after it."""
+
+    before: str
+    amount: float
+    after: str
+
+    def text(self, weighted_cpu_s: float) -> str:
+        """Return what CPU seconds times prices cost, to the cent, or to two figures below one."""
+        cost = weighted_cpu_s / 3600 * self.amount
+        figure = f"{cost:,.2f}" if abs(cost) >= 1 or not cost else f"{cost:.2g}"
+        return f"{self.before}{figure}{self.after}"
+
+
+def cpu_hour_cost(environment: Mapping[str, str] | None = None) -> CpuHourCost | None:
+    """Read ``FORERUN_CPU_HOUR_COST``, such as ``0.05 EUR`` or ``$0.04``; None if it is not set."""
+    env = options.environment() if environment is None else environment
+    said = env.get(options.CPU_HOUR_COST.variable, "").strip()
+    if not said:
+        return None
+    found = re.fullmatch(r"([^\d.,-]*)(\d+(?:\.\d+)?)(\D*)", said)
+    if found is None or not float(found[2]):
+        raise SettingsError(
+            f"{options.CPU_HOUR_COST.variable} is {said!r}",
+            hint="Give a figure above 0 and a currency, such as 0.05 EUR or $0.04.",
+        )
+    return CpuHourCost(found[1], float(found[2]), found[3])
+
+
 def allowed_functions(environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
     """The functions that the deployment allows to its reports although they are refused by default
     or not known, from ``FORERUN_ALLOWED_FUNCTIONS`` (names with commas between them)."""

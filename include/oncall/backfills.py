@@ -25,18 +25,20 @@ class BackfillView:
     """A range, looked at. ``begun``: its days that are missing and that somebody has opened before,
     where a new DAG run would not go on from what is kept. ``refused``: why no DAG run of the report
     can compute a single day of it, empty if one can. ``grouped``: the DAG has other reports, too,
-    which the DAG runs are not about."""
+    which the DAG runs are not about. ``under_way``: days that DAG runs are computing already."""
 
     found: Backfill
     begun: frozenset[date]
     refused: str
     grouped: bool = False
+    under_way: frozenset[date] = frozenset()
 
     @property
     def to_start(self) -> tuple[BackfillDay, ...]:
         """The days that DAG runs are triggered for."""
         missing = (day for day in self.found.days if day.standing == "missing")
-        return () if self.refused else tuple(day for day in missing if day.date not in self.begun)
+        taken = self.begun | self.under_way
+        return () if self.refused else tuple(day for day in missing if day.date not in taken)
 
     @property
     def applications(self) -> tuple[tuple[BackfillDay, ...], ...]:
@@ -48,10 +50,17 @@ class BackfillView:
 
     @property
     def start_cpu_s(self) -> float:
-        """Return the estimated CPU seconds of the days to start. An application's start is paid
-        once."""
-        shared = len(self.to_start) - len(self.applications)
-        return self.apart_cpu_s - self.found.start * shared / MICRO
+        """Return the estimated CPU seconds of the days to start, as the range itself is priced: an
+        application's start is paid once, and a query that computes several days is paid in their
+        place."""
+        if len(self.applications) == len(self.to_start):
+            return self.apart_cpu_s
+        return self.found.cost_of({day.date for day in self.to_start}) / MICRO
+
+    @property
+    def others(self) -> int:
+        """Return how many days are to be done that no DAG run is triggered for from the page."""
+        return sum(day.is_to_do for day in self.found.days) - len(self.to_start)
 
     @property
     def apart_cpu_s(self) -> float:

@@ -14,7 +14,7 @@ from forerun.include.days.ledger import read_history
 from forerun.include.days.publishing import broken_promises
 from forerun.include.days.run_times import read_times
 from forerun.include.reports.run_policy import Retries
-from forerun.include.reports.spec import ReportSpec
+from forerun.include.reports.spec import AssetEvent, ReportSpec
 from forerun.include.state.commits import read_chain
 from forerun.include.state.failure import Failure, read_failures
 from forerun.include.state.layout import Generation, day_folder, pointer_key
@@ -93,6 +93,12 @@ class DayRecords:
         published = self.published
         whole = published is not None and not published.early
         return published is not None and whole and published.generation >= self.at.number
+
+    @property
+    def waits_for_assets(self) -> bool:
+        """Return whether a source is complete by an event of Airflow, of which the store knows
+        nothing."""
+        return any(isinstance(one.complete_when, AssetEvent) for one in self.spec.sources)
 
     @property
     def is_blocked(self) -> bool:

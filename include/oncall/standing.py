@@ -171,7 +171,12 @@ def _doing(day: DayRecords, now: datetime, missing: Sequence[str]) -> str:
         return "the final run is committed, its result is checked and published"
     if run := _working(day):
         return f"run {run} is planned, and not committed yet"
+    told = day.told.batch
+    if told is not None and not day.plans_of_final:
+        return f"batch is to begin, as {told.by} has said"
     ahead = [i for i, point in enumerate(day.points, start=1) if point > now]
+    if ahead and day.told.skips_early:
+        ahead = [day.spec.runs]
     if ahead:
         name = "the final run" if ahead[0] == day.spec.runs else f"run {ahead[0]}"
         return f"next is {name}"
@@ -191,6 +196,11 @@ def _finish(day: DayRecords, now: datetime, missing: Sequence[str]) -> Finish | 
     safe, around = day.safe, timedelta(seconds=AROUND_S)
     if day.final is not None:
         at, why = now + around, "committed: what is left is to check and publish"
+    elif day.told.batch and not day.plans_of_final:
+        if day.batch_wall_s is None:
+            return None
+        at = now + timedelta(seconds=day.batch_wall_s) + around
+        why = f"batch, at once: {day.batch_wall_s:.0f} s by forecast"
     elif not safe.wall_s:
         return None
     else:

@@ -9,7 +9,7 @@ share an application, whose start is paid once, and one query where that is righ
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Container, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
@@ -99,9 +99,24 @@ class Backfill:
         once, and those that one query computes pay the query."""
         return sum(self.start + self._work(application) for application in self.applications)
 
+    def cost_of(self, dates: Collection[date]) -> int:
+        """Return the cost of some of the days that are to be done, in the applications that they
+        would share; one query computes days together only if all that it was made for are among
+        them."""
+        parts = (_only(application, dates) for application in self.applications)
+        return sum(self.start + self._work(part) for part in parts if part.days)
+
     def _work(self, application: Application) -> int:
         alone = (day for day in application.days if day.date not in application.at_once)
         return application.query_cost + sum(day.cost - self.start for day in alone)
+
+
+def _only(application: Application, dates: Collection[date]) -> Application:
+    """Return an application without the days that are not among ``dates``."""
+    days = tuple(day for day in application.days if day.date in dates)
+    if application.at_once.issubset(dates):
+        return replace(application, days=days)
+    return replace(application, days=days, at_once=frozenset(), query_cost=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -248,9 +248,10 @@ def _refuse_unready(
     for at, record in generations(store, spec.name, day):
         if at.number > newest and not record.repairs:
             raise NotRepairableError(
-                f"generation {at.generation} of {spec.name}, {day}, is under one",
+                f"{day} of {spec.name} has been opened anew (generation {at.generation}), and that "
+                "is not published yet: only what is published is repaired",
                 hint="It reads the sources as they are now, corrections included: let it finish. "
-                "If its DAG run has failed, clear the failed tasks.",
+                "If its DAG run has failed, or an expectation blocks it, its page says what to do.",
             )
 
 

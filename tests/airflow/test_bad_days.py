@@ -166,6 +166,14 @@ def test_tasks_that_are_cleared_when_all_is_done_change_nothing(days):
     assert days.folder("again").name == "1"
 
 
+def test_a_cleared_run_of_a_committed_day_submits_nothing_and_says_so(days, capfd):
+    states = rerun(days, "again", MIDNIGHT, {"run_3.run"})
+    assert states["run_3.run"] == "skipped"
+    said = "".join(capfd.readouterr())
+    assert "nothing is submitted: committed already is run 3 by attempt " in said
+    assert "stage 1/" not in said
+
+
 def test_a_clock_that_jumps_back_and_far_ahead(days, monkeypatch):
     clock = {"now": MIDNIGHT + timedelta(hours=20)}
     for name, module in list(sys.modules.items()):

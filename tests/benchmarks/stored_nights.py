@@ -19,6 +19,8 @@ from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from pathlib import Path
 
+from fastapi import FastAPI
+
 from forerun.include.reports.run_policy import Retries, RunPolicy, RunTime
 from forerun.include.reports.spec import MarkerFile, ReportSpec, SourceSpec
 from forerun.include.runs.prepare import open_generation
@@ -416,12 +418,13 @@ def source_names(store: FileStore, report: str) -> list[str]:
     return [source.name for source in spec.sources] if spec else []
 
 
-def answers(folder: Path, now: datetime, asks: int) -> dict[str, list[float]]:
-    """Seconds that each page took, the very first answer under ``cold``."""
-    from starlette.testclient import TestClient
-
+def served(folder: Path, now: datetime) -> FastAPI:
+    """Return the pages over a store as it is at an instant, from which on time passes: all may be
+    seen by whoever asks, and Airflow, which is not there, is well."""
     from forerun.airflow.pages.access import changeable_dags, readable_dags
+    from forerun.airflow.pages.airflow_api import airflow_condition
     from forerun.airflow.pages.app import make_app
+    from forerun.include.oncall.airflow_condition import AirflowCondition
     from forerun.include.oncall.catalogue import known_reports
     from forerun.include.oncall.night_reader import NightReader
 
@@ -434,7 +437,19 @@ def answers(folder: Path, now: datetime, asks: int) -> dict[str, list[float]]:
     known = known_reports(store)
     for dags in (readable_dags, changeable_dags):
         app.dependency_overrides[dags] = lambda: frozenset(one.dag_id for one in known)
-    client = TestClient(app)
+    app.dependency_overrides[airflow_condition] = lambda: AirflowCondition(now=clock())
+    return app
+
+
+def answers(folder: Path, now: datetime, asks: int) -> dict[str, list[float]]:
+    """Seconds that each page took, the very first answer under ``cold``."""
+    from starlette.testclient import TestClient
+
+    from forerun.include.oncall.catalogue import known_reports
+
+    store = FileStore(folder / "store")
+    known = known_reports(store)
+    client = TestClient(served(folder, now))
     day = (now - timedelta(hours=12)).date()
 
     def timed(path: str) -> float:

@@ -5,6 +5,7 @@ Only what the tests need: go somewhere, wait for a text, run an expression, pres
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import shutil
@@ -90,6 +91,18 @@ class Browser:
     def dark(self) -> None:
         feature = {"name": "prefers-color-scheme", "value": "dark"}
         self._ask("Emulation.setEmulatedMedia", features=[feature])
+
+    def size(self, width: int, height: int) -> None:
+        """Let the window have so many pixels."""
+        self._ask(
+            "Emulation.setDeviceMetricsOverride",
+            width=width, height=height, deviceScaleFactor=1, mobile=False,
+        )  # fmt: skip
+
+    def picture(self, path: Path) -> None:
+        """Write what the window shows to a PNG file."""
+        found = self._ask("Page.captureScreenshot", format="png")
+        path.write_bytes(base64.b64decode(found["data"]))
 
     def go(self, url: str) -> None:
         self._ask("Page.navigate", url=url)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
@@ -16,7 +17,7 @@ from fastapi import Request
 
 from forerun.airflow.pages import AIRFLOW
 from forerun.include.machine.wall_clock import utc_now
-from forerun.include.oncall.actions import DagRunState
+from forerun.include.oncall.actions import OVER, DagRunState
 from forerun.include.oncall.airflow_condition import (
     AirflowCondition,
     KnownDag,
@@ -39,11 +40,29 @@ class AirflowRefusedError(ForerunError):
         self.status = status
 
 
+@dataclass(frozen=True, slots=True)
+class TriggeredRun:
+    """A DAG run that a page has triggered: its id, its state, and what it was triggered with."""
+
+    run_id: str
+    state: str
+    conf: dict[str, Any]
+
+    @property
+    def is_over(self) -> bool:
+        return self.state in OVER
+
+    @property
+    def days(self) -> tuple[str, ...]:
+        """Return the days that it computes."""
+        return tuple(self.conf.get("days") or filter(None, [self.conf.get("report_date")]))
+
+
 class AirflowApi:
     """The API as the sender of a request sees it."""
 
     def __init__(self, request: Request) -> None:
-        self._app = request.scope[AIRFLOW]
+        self._app = request.scope.get(AIRFLOW)
         known = request.headers
         self._headers = {name: known[name] for name in _CREDENTIALS if name in known}
 
@@ -97,6 +116,19 @@ class AirflowApi:
             if error.status != 409:
                 raise
 
+    async def runs_of(self, dag_id: str, prefix: str, newest: int = 20) -> list[TriggeredRun]:
+        """The newest DAG runs of a DAG whose id begins so, with what they were triggered for."""
+        at = f"dags/{quote(dag_id, safe='')}/dagRuns"
+        asked = f"run_id_prefix_pattern={quote(prefix)}&order_by=-run_after&limit={newest}"
+        page = await self._ask("GET", f"{at}?{asked}")
+        return [
+            TriggeredRun(
+                run_id=one["dag_run_id"], state=str(one["state"]), conf=dict(one["conf"] or {})
+            )
+            for one in page["dag_runs"]
+            if one["dag_run_id"].startswith(prefix)
+        ]
+
     async def _import_errors(self) -> list[dict[str, Any]]:
         """Return the errors of files that cannot be imported; none where whoever asks may not see
         any: that such a file is broken is known of its DAGs, too."""
@@ -119,6 +151,8 @@ class AirflowApi:
     async def _ask(
         self, method: str, path: str, body: dict[str, Any] | None = None
     ) -> dict[str, Any]:
+        if self._app is None:
+            raise AirflowRefusedError(503, "These pages are served without an Airflow.")
         transport = httpx.ASGITransport(app=self._app)
         async with httpx.AsyncClient(
             transport=transport, base_url="http://airflow", headers=self._headers

@@ -10,24 +10,27 @@ from pathlib import Path
 from typing import Any
 
 from fastapi import Depends, FastAPI, Request
+from starlette.concurrency import run_in_threadpool as in_thread
 from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
 from forerun.airflow.pages.access import UnknownError, changeable_dags, readable_dags, to_login
 from forerun.airflow.pages.acting import ActionPages
-from forerun.airflow.pages.airflow_api import AirflowRefusedError, airflow_condition
+from forerun.airflow.pages.airflow_api import AirflowApi, AirflowRefusedError, airflow_condition
 from forerun.airflow.pages.backfill_pages import BackfillPages
 from forerun.airflow.pages.overview_pages import OverviewPages
 from forerun.airflow.pages.plan_drawing import ZOOMS
 from forerun.airflow.pages.render import render, where_of
 from forerun.airflow.pages.repair_pages import RepairPages
 from forerun.include.machine.wall_clock import utc_now
+from forerun.include.oncall.actions import DagRunState
 from forerun.include.oncall.airflow_condition import AirflowCondition
 from forerun.include.oncall.catalogue import KnownReport, days_opened_by, find_report, known_reports
 from forerun.include.oncall.day_view import read_day_view
 from forerun.include.oncall.night import NightRow, grouped, notices
 from forerun.include.oncall.night_reader import NightReader
 from forerun.include.oncall.plan_graph import read_plan_graph
+from forerun.include.oncall.progress import progress_of
 from forerun.include.oncall.savings import read_savings
 from forerun.include.oncall.waiting_runs import waiting_runs
 from forerun.include.reports.clock import parse_day
@@ -135,7 +138,7 @@ class _Pages:
         may = known.dag_id in changeable
         return render("report.html", where_of(request), report=known, savings=found, may_act=may)
 
-    def day(
+    async def day(
         self,
         request: Request,
         report: str,
@@ -144,8 +147,20 @@ class _Pages:
         changeable: frozenset[str] = CHANGEABLE,
         condition: AirflowCondition = CONDITION,
     ) -> str:
-        """A day in full."""
-        row = self.row(report, day, dags).under(condition)
+        """A day in full, with what Airflow does for it as long as it is not published."""
+        row = (await in_thread(self.row, report, day, dags)).under(condition)
+        run = await _run_of(request, row)
+        return await in_thread(self._day, request, row, dags, changeable, condition, run)
+
+    def _day(
+        self,
+        request: Request,
+        row: NightRow,
+        dags: frozenset[str],
+        changeable: frozenset[str],
+        condition: AirflowCondition,
+        run: DagRunState | None,
+    ) -> str:
         said = notices(condition, [row])
         if row.records is None:
             return render("broken.html", where_of(request), row=row, notices=said)
@@ -158,7 +173,8 @@ class _Pages:
 
         view = reader.ask(lambda: read_day_view(reader.store, records))
         waits = reader.ask(lambda: waiting_runs(reader.store, records, now, may_name))
-        known = {"view": view, "waits": waits, "now": now, "changeable": changeable}
+        known: dict[str, Any] = {"view": view, "waits": waits, "now": now, "changeable": changeable}
+        known |= {"run": run, "progress": progress_of(run) if run else ()}
         return render("day.html", where_of(request), row=row, notices=said, **known)
 
     def plan(
@@ -248,6 +264,18 @@ class _Pages:
         if known is None or known.dag_id not in dags:
             raise UnknownError
         return known
+
+
+async def _run_of(request: Request, row: NightRow) -> DagRunState | None:
+    """Return the DAG run of a day that is not out, as Airflow has it; None if it is out, or Airflow
+    does not say."""
+    opened_by = row.records.record.opened_by if row.records and not row.is_over else None
+    if opened_by is None:
+        return None
+    try:
+        return await AirflowApi(request).dag_run(opened_by.dag_id, opened_by.run_id)
+    except AirflowRefusedError:
+        return None
 
 
 @cache

@@ -3,17 +3,18 @@ application."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from typing import Any, Protocol
 
 from fastapi import Depends, Request
 from starlette.concurrency import run_in_threadpool as in_thread
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from forerun.airflow.day import BACKFILL
 from forerun.airflow.pages.access import Actor, readable_dags
-from forerun.airflow.pages.airflow_api import AirflowApi, AirflowRefusedError
+from forerun.airflow.pages.airflow_api import AirflowApi, AirflowRefusedError, TriggeredRun
 from forerun.airflow.pages.forms import Form, read_fields, read_form
 from forerun.airflow.pages.render import render, where_of
 from forerun.airflow_policy import PAGE_RUN
@@ -59,7 +60,8 @@ class BackfillPages:
     ) -> Response:
         """Show what a range of days would take; without a range, a form that asks for one."""
         known, view, why = await in_thread(self._look, report, first, last, dags, actor)
-        return self._page(request, known, actor, view, (first, last), why)
+        view, runs = await self._beside(request, known, view)
+        return self._page(request, known, actor, view, (first, last), why, runs=runs)
 
     async def act(
         self,
@@ -68,17 +70,23 @@ class BackfillPages:
         dags: frozenset[str] = _DAGS,
         actor: Actor = _ACTOR,
     ) -> Response:
-        """Trigger DAG runs for the days that are missing, and say which were."""
+        """Trigger DAG runs for the days that are missing, and lead back to the page, which shows
+        how they go on. A form that is sent again leads there, too."""
         fields = await read_fields(request)
         first, last = asked = fields.get("first", ""), fields.get("last", "")
         form = read_form(request, fields.get("token", ""))
         known, view, why = await in_thread(self._look, report, first, last, dags, actor)
+        view, runs = await self._beside(request, known, view)
         if view is None:
             return self._page(request, known, actor, None, asked, why)
+        here = f"{where_of(request).base}/reports/{report}/backfill?first={first}&last={last}"
+        again = RedirectResponse(here, status_code=303)
+        if form is not None and any(one.run_id.endswith(f"-{form.id}") for one in runs):
+            return again
         if form is None or form != self._form(actor, known, view, form.id):
             why = "That form was not made for you and these days, or they have changed since."
-            return self._page(request, known, actor, view, asked, why, status=403)
-        begun, api = [], AirflowApi(request)
+            return self._page(request, known, actor, view, asked, why, runs=runs, status=403)
+        api = AirflowApi(request)
         for days in view.applications:
             names = [day.date.isoformat() for day in days]
             note = f"Forerun: backfill, by {actor.name}"
@@ -87,9 +95,23 @@ class BackfillPages:
                 await api.trigger(known.dag_id, run_id, _conf(known.name, names, view), note)
             except AirflowRefusedError as error:
                 why = f"{names[0]} and the days after it have no DAG run. {error}"
-                break
-            begun += names
-        return self._page(request, known, actor, view, asked, why, begun=begun)
+                view, runs = await self._beside(request, known, view)
+                return self._page(request, known, actor, view, asked, why, runs=runs)
+        return again
+
+    @staticmethod
+    async def _beside(
+        request: Request, known: KnownReport, view: BackfillView | None
+    ) -> tuple[BackfillView | None, list[TriggeredRun]]:
+        """The range without the days that DAG runs of this page are computing, and these runs with
+        the newest others that are about days of the range."""
+        if view is None:
+            return None, []
+        shown = {day.date.isoformat() for day in view.found.days}
+        api = AirflowApi(request)
+        runs = [r for r in await api.runs_of(known.dag_id, PAGE_RUN) if shown.intersection(r.days)]
+        busy = [day for one in runs if not one.is_over for day in one.days]
+        return replace(view, under_way=frozenset(map(date.fromisoformat, busy))), runs
 
     def _look(
         self, report: str, first: str, last: str, dags: frozenset[str], actor: Actor
@@ -125,7 +147,7 @@ class BackfillPages:
         asked: tuple[str, str],
         why: str,
         *,
-        begun: list[str] | None = None,
+        runs: Sequence[TriggeredRun] = (),
         status: int = 200,
     ) -> Response:
         yesterday = self._clock().date() - timedelta(days=1)
@@ -140,7 +162,7 @@ class BackfillPages:
             "store": self._pages.reader.store.root,
             "token": self._form(actor, known, view, fresh).token(request) if view else "",
             "refusal": why,
-            "begun": begun,
+            "runs": runs,
         }
         page = render("backfill.html", where_of(request), **shown)
         return HTMLResponse(page, status_code=status)

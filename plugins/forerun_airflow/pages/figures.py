@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
+from forerun.include.machine.settings import cpu_hour_cost
+
 _FAR = 3
 """Beyond so many days from the report's date a time is written with its own date."""
 
@@ -40,6 +42,13 @@ def cpu(seconds: float | None) -> str:
     if seconds is None:
         return "–"
     return f"{seconds:,.0f}" if seconds >= 100 else f"{seconds:.1f}"
+
+
+def money(weighted_cpu_s: float | None) -> str:
+    """Return what CPU seconds times prices cost; nothing where the deployment does not say what a
+    CPU hour costs."""
+    rate = cpu_hour_cost()
+    return "" if rate is None or weighted_cpu_s is None else rate.text(weighted_cpu_s)
 
 
 def size(count: int) -> str:

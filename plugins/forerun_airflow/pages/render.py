@@ -16,6 +16,7 @@ from forerun.airflow.pages.arrivals_drawing import arrivals_drawing
 from forerun.airflow.pages.lanes_drawing import lanes_drawing
 from forerun.airflow.pages.plan_drawing import plan_drawing
 from forerun.airflow.pages.savings_drawing import savings_drawing, total_drawing
+from forerun.airflow.pages.terms import term
 from forerun.airflow.pages.timeline import day_timelines, strip
 from forerun.include.oncall.actions import TITLES, WITH_REASON
 from forerun.planner.cost.constants import MICRO
@@ -69,6 +70,7 @@ def _environment() -> Environment:
         duration=figures.duration,
         margin=figures.margin,
         cpu=figures.cpu,
+        money=figures.money,
         size=figures.size,
         rows=figures.rows,
         share=figures.share,
@@ -80,6 +82,7 @@ def _environment() -> Environment:
         MICRO=MICRO,
         action_titles=TITLES,
         with_reason=WITH_REASON,
+        term=term,
         savings_drawing=savings_drawing,
         total_drawing=total_drawing,
         arrivals_drawing=arrivals_drawing,

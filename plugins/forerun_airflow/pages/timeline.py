@@ -16,6 +16,8 @@ from forerun.include.reports.clock import DAY_S, DayTime, parse_time
 
 _WIDTH, _LEFT, _RIGHT = 1160.0, 150.0, 24.0
 _TOP, _LANE, _GAP = 76.0, 44.0, 10.0
+_LETTER = 7.4
+"""A letter of a label is at most about so many pixels wide, also in bold."""
 
 
 class Scale:
@@ -73,10 +75,10 @@ def _draw(view: DayView, row: NightRow, scale: Scale, now: datetime, title: str)
     lanes = len(shown)
     bottom = _TOP + (lanes + 1) * (_LANE + _GAP)
     _hours(sheet, view.records, scale, bottom)
+    _marks(sheet, row, scale, now, bottom)
     for number, arrivals in enumerate(shown):
         _arrivals(sheet, arrivals, scale, _TOP + number * (_LANE + _GAP), view.records)
     _runs(sheet, view, scale, _TOP + lanes * (_LANE + _GAP))
-    _marks(sheet, row, scale, now, bottom)
     sheet.height = bottom + 30
     return sheet
 
@@ -144,7 +146,10 @@ def _arrivals(
         )
         sheet.rect("arrived", x - 4, y(count), 8, max(bottom - y(count), 1.0), says=said)
         if count != before:
-            sheet.text("figure", x + 8, y(count) + 10, f"+{rows(count - before)}")
+            label = f"+{rows(count - before)}"
+            fits = x + 8 + _LETTER * len(label) <= _WIDTH
+            place, anchor = (x + 8, "start") if fits else (x - 8, "end")
+            sheet.text("figure", place, y(count) + 10, label, anchor)
 
 
 def _runs(sheet: Drawing, view: DayView, scale: Scale, top: float) -> None:
@@ -205,7 +210,7 @@ def _marks(sheet: Drawing, row: NightRow, scale: Scale, now: datetime, bottom: f
     for look, at, name in shown:
         x, at_said = scale.x(at), clock(at, records.date, records.spec.zone)
         label = f"{name} {at_said}"
-        width = 6.8 * len(label)
+        width = _LETTER * len(label)
         place = min(max(x, _LEFT + width / 2), _WIDTH - width / 2)
         free = [number for number, end in enumerate(ends) if place - width / 2 > end]
         line = free[0] if free else len(ends) - 1

@@ -118,10 +118,14 @@ class SubmitUnits(SubmitApplication):
         """Submit what is not committed. Where the last try fails, days that are over and committed
         go on: what publishes them names the others."""
         several = units[0].duty.several
-        todo = [one for one in units if not several or one.day.commit(one.run) is None]
-        if not todo:
+        done = [commit for one in units if (commit := one.day.commit(one.run)) is not None]
+        todo = [one for one in units if one.day.commit(one.run) is None]
+        if not todo and several:
             self.log.info("every day that has a plan is computed already")
             return
+        if not todo:
+            said = ", ".join(f"run {one.run} by attempt {one.attempt}" for one in done)
+            raise AirflowSkipException(f"nothing is submitted: committed already is {said}")
         lifted = [part for query in queries for part in ("--lifted", query)]
         try:
             self.submit(context, [plans[one.key] for one in todo], *lifted)
@@ -133,8 +137,8 @@ class SubmitUnits(SubmitApplication):
                 if all(map(_is_done, todo)):
                     return
             ti = context["ti"]
-            done = several and any(one.day.commit(one.run) is not None for one in units)
-            if not done or ti.try_number <= ti.max_tries:
+            some = several and any(one.day.commit(one.run) is not None for one in units)
+            if not some or ti.try_number <= ti.max_tries:
                 raise
             self.log.error("not all days are computed: %s", error)
 
