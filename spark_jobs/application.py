@@ -132,7 +132,8 @@ def _outcome(
     held: HeldSubplans | None = None,
 ) -> Outcome:
     plan = stored.plan
-    progress(f"run {plan.current} of {plan.report}: {len(plan.run.stages)} stages, {engine.name}")
+    stages = f"{len(plan.run.stages)} stage{'' if len(plan.run.stages) == 1 else 's'}"
+    progress(f"run {plan.current} of {plan.report}: {stages}, {engine.name}")
     try:
         with explained(f"run {plan.current} of {plan.report}"):
             return Outcome(plan.report, execute(engine, stored, attempt, progress, meter, held))

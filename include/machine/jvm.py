@@ -175,6 +175,17 @@ def submit_options(
     return beside(pairs, defaults)
 
 
+def local_name(master: str, environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the variable by which a driver that is a whole Spark by itself is called localhost:
+    else it looks up the machine's own name, and warns at each start that this leads to itself."""
+    environ = environment() if environ is None else environ
+    named = any(name in environ for name in ("SPARK_LOCAL_IP", _LOCAL_NAME))
+    return {_LOCAL_NAME: "localhost"} if is_local(master) and not named else {}
+
+
+_LOCAL_NAME = "SPARK_LOCAL_HOSTNAME"
+
+
 def java_executable(environ: Mapping[str, str] | None = None) -> Path | None:
     """The Java that spark-submit will take: of ``JAVA_HOME``, else of ``PATH``; None without."""
     environ = environment() if environ is None else environ

@@ -68,8 +68,9 @@ def skipped(day: Day, run: int, why: str) -> Skipped:
     )
 
 
-def run_ended(day: Day, run: int, part: Part) -> RunEnded:
-    """Return how a run whose application is over has ended, by what it has left in the store."""
+def run_ended(day: Day, run: int, part: Part, error: str = "") -> RunEnded:
+    """Return how a run whose application is over has ended, by what it has left in the store; one
+    that has left nothing has failed, by this ``error``."""
     if (commit := day.commit(run)) is not None:
         return _ended(day, commit, part, "committed", "")
     if (given_up := read_given_up(day.store, day.at, run)) is not None:
@@ -82,6 +83,7 @@ def run_ended(day: Day, run: int, part: Part) -> RunEnded:
         run=run,
         part=part,
         outcome="failed",
+        why=error,
     )
 
 

@@ -114,7 +114,7 @@ class SubmitApplication(RepeatableOperator, SparkSubmitOperator):
         master = self._check_connection()
         with explained():
             from forerun.include.machine.job_archive import job_archive
-            from forerun.include.machine.jvm import require_java, submit_options
+            from forerun.include.machine.jvm import local_name, require_java, submit_options
             from forerun.include.machine.pyspark_files import require_pyspark
 
             require_java()  # spark-submit itself is a Java program
@@ -123,7 +123,7 @@ class SubmitApplication(RepeatableOperator, SparkSubmitOperator):
             # Here and not where the run is planned: that may be another machine.
             own = submit_options(store, tiny, master=master)
         self.conf = {**dict(own), **(self.conf or {})}
-        self.env_vars = {**said_in_section(), **_this_spark()}
+        self.env_vars = {**said_in_section(), **_this_spark(), **local_name(master)}
 
     def submit(self, context: Any, plans: Sequence[str], *options: str) -> None:
         """Submit the runs of these plans, and return when all are committed."""

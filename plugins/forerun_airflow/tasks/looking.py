@@ -253,7 +253,10 @@ class UnitLook:
             return Start(pairs)
         safe = self.safe_start()
         if self._now >= safe and self._spec.on_incomplete == "fail":
-            raise AirflowFailException(f"not complete at the latest safe start {safe}: {said}")
+            raise AirflowFailException(
+                f"not complete at the latest safe start {safe}: {said}\n  hint: Deliver what is "
+                'missing. (The report says on_incomplete="fail"; batch would leave it out.)'
+            )
         if self._now >= safe and self._spec.on_incomplete == "publish_with_warning":
             self._log.warning("going on although not complete: %s", said)
             return Start(pairs)

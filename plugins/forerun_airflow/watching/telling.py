@@ -143,14 +143,18 @@ def telling_how_runs_end(
     left: list[tuple[Day, int, Part]] = []
     with harmless():
         left = [(day, run, part) for day, run, part in runs() if day.commit(run) is None]
+    error = ""
     try:
         yield
+    except Exception as failure:
+        error = str(failure)
+        raise
     finally:
         with harmless():
             from forerun.include.telemetry.read_events import run_ended
 
             for day, run, part in left:
-                event = run_ended(day, run, part)
+                event = run_ended(day, run, part, error)
                 tell(event)
                 _send_end(day, event)
                 _tell_misread(day, run, notify)

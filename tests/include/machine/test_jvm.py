@@ -210,6 +210,13 @@ def test_this_machines_java_will_do():
         jvm.require_java()
 
 
+def test_a_whole_spark_in_one_process_is_called_localhost_unless_somebody_says_otherwise():
+    assert jvm.local_name("local[2]", {}) == {"SPARK_LOCAL_HOSTNAME": "localhost"}
+    assert jvm.local_name("spark://host:7077", {}) == {}
+    assert jvm.local_name("local[2]", {"SPARK_LOCAL_IP": "10.0.0.7"}) == {}
+    assert jvm.local_name("local", {"SPARK_LOCAL_HOSTNAME": "host"}) == {}
+
+
 def test_spark_says_warnings_only_unless_the_deployment_says_otherwise(tmp_path: Path) -> None:
     assert dict(submit_options("/data", files=BARE, environ={}))["spark.log.level"] == "WARN"
     (tmp_path / "spark-defaults.conf").write_text("spark.log.level INFO\n")

@@ -63,8 +63,9 @@ def test_an_early_run_whose_plan_gives_it_nothing_counts_as_left_out(case):
 def test_how_a_run_ended_is_what_the_store_has(case):
     generation = case.open()
     prepared, day = case.prepare(generation, 1), case.day(generation)
-    failed = run_ended(day, 1, "early")
-    assert (failed.outcome, values(failed)) == ("failed", {"forerun.run.ended": 1})
+    failed = run_ended(day, 1, "early", "[killed] by signal 9")
+    assert (failed.outcome, failed.why) == ("failed", "[killed] by signal 9")
+    assert values(failed) == {"forerun.run.ended": 1}
     commit = case.commit(prepared, metrics=TOOK)
     event = run_ended(day, 1, "early")
     assert (event.outcome, event.attempt, event.weight) == ("committed", "a1", 0.25)
