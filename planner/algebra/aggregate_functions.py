@@ -253,8 +253,10 @@ TABLE: tuple[AggregateFunction, ...] = (
     AggregateFunction(name="listagg", synonyms=("string_agg",), arguments=(0, None),
                       by_order=True),
     AggregateFunction(name="collect_list", synonyms=("array_agg",), arguments=(0, None),
-                      empty=Empty.OTHER, by_order=True),
-    *_without_states("collect_set", "histogram_numeric", "approx_top_k", empty=Empty.OTHER,
+                      result=types.array_of_first, empty=Empty.OTHER, by_order=True),
+    *_without_states("collect_set", result=types.array_of_first, empty=Empty.OTHER,
+                     by_order=True),
+    *_without_states("histogram_numeric", "approx_top_k", empty=Empty.OTHER,
                      by_order=True),
     *_without_states(
         "count_min_sketch", "bitmap_construct_agg", "bitmap_or_agg", "bitmap_and_agg",

@@ -39,6 +39,12 @@ def first_argument(types: Types) -> DataType:
     return types[0] if types else UNKNOWN
 
 
+def array_of_first(types: Types) -> DataType:
+    """An array of what the argument is."""
+    known = bool(types) and types[0].is_known
+    return DataType(f"ARRAY<{types[0].sql}>") if known else UNKNOWN
+
+
 def sum_type(types: Types) -> DataType:
     """Integers add up to BIGINT, DECIMAL(p, s) to (p + 10, s) bounded by 38, the rest to DOUBLE."""
     if not types:

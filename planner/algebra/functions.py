@@ -16,6 +16,7 @@ from forerun.planner.algebra.types import (
     NULL,
     STRING,
     TIMESTAMP,
+    TIMESTAMP_NTZ,
     UNKNOWN,
     DataType,
     decimal,
@@ -67,26 +68,36 @@ _FIXED: dict[DataType, str] = {
     "ltrim rtrim substring substr substring_index lpad rpad repeat replace regexp_replace "
     "regexp_extract regexp_substr initcap translate format_number format_string printf "
     "date_format from_unixtime md5 sha sha1 sha2 chr char hex base64 soundex space "
-    "split_part get_json_object to_json typeof decode dayname monthname current_user "
+    "split_part get_json_object to_json array_join quote parse_url to_char "
+    "to_varchar to_csv to_xml try_parse_url conv make_valid_utf8 mask validate_utf8 xpath_string "
+    "try_url_decode typeof decode dayname monthname current_user "
     "overlay left right elt url_encode url_decode bin version uuid",
     INT: "length char_length character_length len octet_length bit_length ascii instr locate "
     "position year quarter month day dayofmonth dayofweek weekday dayofyear "
     "weekofyear hour minute second datediff date_diff levenshtein find_in_set size "
     "array_size cardinality regexp_count regexp_instr hash unix_date bit_count",
     BIGINT: "xxhash64 crc32 unix_timestamp to_unix_timestamp unix_seconds unix_millis "
-    "unix_micros factorial monotonically_increasing_id timestampdiff array_position",
+    "bitmap_bit_position bitmap_bucket_number bitmap_count hll_sketch_estimate xpath_long "
+    "theta_sketch_estimate unix_micros factorial monotonically_increasing_id timestampdiff "
+    "array_position",
     DOUBLE: "sqrt cbrt exp expm1 ln log log10 log2 log1p pow power sin cos tan cot asin acos atan "
     "atan2 sinh cosh tanh asinh acosh atanh degrees radians pi e rand randn random months_between "
-    "hypot rint signum sign sec csc",
+    "nanvl xpath_double xpath_number hypot rint signum sign sec csc",
     BOOLEAN: "not and or isnull isnotnull isnan like ilike rlike regexp regexp_like startswith "
+    "arrays_overlap is_valid_utf8 luhn_check map_contains_key xpath_boolean "
     "endswith contains in = <=> <> < <= > >= array_contains exists xor equal_null",
     DATE: "to_date add_months last_day next_day trunc current_date curdate make_date "
-    "date_from_unix_date",
+    "date_from_unix_date try_to_date",
     TIMESTAMP: "to_timestamp date_trunc current_timestamp now from_utc_timestamp "
-    "to_utc_timestamp timestamp_seconds timestamp_millis timestamp_micros",
-    BINARY: "unhex encode unbase64 to_binary",
+    "to_timestamp_ltz make_timestamp make_timestamp_ltz try_make_timestamp try_to_timestamp "
+    "try_make_timestamp_ltz to_utc_timestamp timestamp_seconds timestamp_millis timestamp_micros",
+    BINARY: "unhex encode unbase64 to_binary try_to_binary hll_union theta_union",
+    TIMESTAMP_NTZ: "make_timestamp_ntz to_timestamp_ntz try_make_timestamp_ntz",
+    DataType("ARRAY<STRING>"): "split regexp_extract_all json_object_keys xpath",
 }  # fmt: skip
 _BY_NAME = {name: type_ for type_, names in _FIXED.items() for name in names.split()}
+_OF_BYTES = frozenset({"left", "lpad", "rpad", "elt", "substr", "substring"})
+"""Functions that give bytes of bytes, though they are of texts otherwise."""
 _FIRST_ARGUMENT = frozenset({"abs", "neg", "positive", "negative", "nullif", "reverse"})
 _COMMON = frozenset({"coalesce", "nvl", "ifnull", "greatest", "least"})
 
@@ -99,11 +110,11 @@ def result_type(
     ``constants`` are the texts of the arguments that are literals (None for the others): some
     types depend on them, as the scale in ``round(x, 2)``.
     """
-    if name in _BY_NAME:
-        return _BY_NAME[name]
     first = types[0] if types else NULL
+    if name in _BY_NAME:
+        return _bytes(name, types) if BINARY in types and name in _OF_BYTES else _BY_NAME[name]
     if name in _FIRST_ARGUMENT:
-        return first if first != NULL else UNKNOWN
+        return _same(name, first)
     if name in _COMMON:
         return types[0] if len(set(types)) == 1 else UNKNOWN
     if name in ("ceil", "ceiling", "floor"):
@@ -119,6 +130,21 @@ def result_type(
     if name in ("concat", "||"):
         return STRING if all(t == STRING for t in types) else UNKNOWN
     return UNKNOWN
+
+
+def _bytes(name: str, types: tuple[DataType, ...]) -> DataType:
+    """Of a function of texts that is given bytes."""
+    return BINARY if set(types[name == "elt" :]) <= {BINARY, INT} else UNKNOWN
+
+
+def _same(name: str, first: DataType) -> DataType:
+    """Of a function that gives what it is given, but for texts that become numbers or are made of
+    anything."""
+    if first == STRING and name in ("abs", "negative", "positive"):
+        return DOUBLE
+    if name == "reverse" and not first.name.upper().startswith("ARRAY"):
+        return STRING if first.is_known else UNKNOWN
+    return first if first != NULL else UNKNOWN
 
 
 def _whole(first: DataType, types: tuple[DataType, ...]) -> DataType:

@@ -78,8 +78,14 @@ class Binder:
         raise NotImplementedError
 
     def predicate(self, node: exp.Expr) -> Scalar:
-        """An expression that must be a condition."""
+        """An expression that must be a condition by itself."""
         value = self.bind(node)
+        if value.type == NULL:
+            raise self.text.error(node, "a condition is needed here, not NULL", "CAST it")
+        return self.condition(node, value)
+
+    def condition(self, node: exp.Expr, value: Scalar) -> Scalar:
+        """The value of an expression that is a condition, or NULL beside one."""
         if value.type == NULL:
             return Literal(None, BOOLEAN)
         if value.type.is_known and value.type != BOOLEAN:

@@ -8,13 +8,15 @@ from sqlglot import exp
 
 from forerun.planner.algebra.aggregate_functions import is_aggregate
 from forerun.planner.algebra.functions import GENERATORS, WINDOW_ONLY, result_type
-from forerun.planner.algebra.scalar import Call, Literal, Scalar
+from forerun.planner.algebra.scalar import Call, Literal, Scalar, references
+from forerun.planner.algebra.signatures import misfit
 from forerun.planner.algebra.spark_functions import (
     KINDS,
     ONLY_TEXT,
     FunctionKind,
     is_refused,
 )
+from forerun.planner.algebra.type_kinds import can_cast, kind_of
 from forerun.planner.algebra.types import (
     BOOLEAN,
     DOUBLE,
@@ -27,7 +29,7 @@ from forerun.planner.algebra.types import (
 )
 from forerun.planner.sql import literals
 from forerun.planner.sql.binder import Binder
-from forerun.planner.sql.coercion import arithmetic, cast, compare, unify
+from forerun.planner.sql.coercion import arithmetic, cast, common_type, compare, unify
 
 _QUANTIFIERS = {"some", "any"}
 """Words that stand before a subquery too: ``x = ANY (SELECT ...)``."""
@@ -37,6 +39,10 @@ _CASTS = {
 }  # fmt: skip
 UNIT_FIRST = {"date_add", "dateadd", "timestampadd", "datediff", "date_diff", "timestampdiff"}
 """Functions whose first of three arguments is a word like MONTH."""
+_UNITS = {
+    "YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAYOFYEAR", "HOUR", "MINUTE", "SECOND",
+    "MILLISECOND", "MICROSECOND",
+}  # fmt: skip
 _COMMON = {"coalesce", "nvl", "ifnull", "greatest", "least"}
 _EXTRACTED = {
     "YEAR": "year", "YEARS": "year", "QUARTER": "quarter", "MONTH": "month", "MONTHS": "month",
@@ -44,6 +50,14 @@ _EXTRACTED = {
     "DAYOFWEEK": "dayofweek", "DOW": "dayofweek", "DOY": "dayofyear", "HOUR": "hour",
     "HOURS": "hour", "MINUTE": "minute", "MINUTES": "minute",
 }  # fmt: skip
+
+_OTHER_FIELDS = {
+    "Y", "YR", "YRS", "YEAROFWEEK", "QTR", "MON", "MONS", "W", "D", "DAYOFWEEK_ISO", "DOW_ISO",
+    "H", "HR", "HRS", "M", "MIN", "MINS", "S", "SEC", "SECOND", "SECONDS", "SECS",
+}  # fmt: skip
+"""Fields of a moment for which no function stands in their place."""
+_OF_LENGTHS = {"m": ("Y", "MON"), "w": ("DAY", "D", "H", "MIN", "M", "S")}
+"""What fields of an interval begin with, by its kind."""
 
 
 def function(binder: Binder, node: exp.Expr) -> Scalar:
@@ -71,9 +85,18 @@ def function(binder: Binder, node: exp.Expr) -> Scalar:
     if name in ONLY_TEXT:
         binder.context.session.only_text.append(ONLY_TEXT[name])
     bound = tuple(binder.bind(argument) for argument in arguments)
+    require_fit(binder, node, name, bound)
     if name == "struct":
         name, bound = "named_struct", _named(arguments, bound)
     return call(binder, node, name, bound)
+
+
+def require_fit(binder: Binder, node: exp.Expr, name: str, args: tuple[Scalar, ...]) -> None:
+    """Refuse a call that Spark refuses: by the number, the types or the constants that it takes. A
+    function that the deployment allows takes what it takes."""
+    varying = [bool(references(arg)) for arg in args]
+    if why := misfit(name, [arg.type for arg in args], varying):
+        raise binder.text.error(node, f"{name} {why}")
 
 
 def _named(arguments: list[exp.Expr], bound: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
@@ -104,20 +127,41 @@ def _check_known(binder: Binder, node: exp.Expr, name: str) -> None:
 def call(binder: Binder, node: exp.Expr, name: str, args: tuple[Scalar, ...]) -> Scalar:
     """The typed call of a function over bound arguments."""
     if name in _CASTS and len(args) == 1:
-        return literals.written_cast(args[0], parse_type(name))
+        to = parse_type(name)
+        if not can_cast(args[0].type, to):
+            raise binder.text.error(node, f"{args[0].type} cannot be cast to {to}")
+        return literals.written_cast(args[0], to)
+    if name == "concat":
+        return concatenated(binder, node, name, args)
     if name in _SPECIAL and (special := _SPECIAL[name](args)) is not None:
         return special
     if name in _COMMON:
         pair = unify(args)
-        if pair is None:
-            listed = ", ".join(str(arg.type) for arg in args)
-            raise binder.text.error(node, f"the arguments of {name} have no common type: {listed}")
+        mixed = name in _ORDERED and len({_as_text(arg.type) for arg in args} - {None}) > 1
+        if pair is None or mixed:
+            raise binder.text.error(
+                node, f"the arguments of {name} have no common type: {_listed(args)}"
+            )
         return Call(name, *pair)
+    if name in _UNIFIED and not _UNIFIED[name](args):
+        raise binder.text.error(node, f"{name} does not take {_listed(args)}")
     if name in _SHIFTS and len(args) == 2:
         return _shifted(binder, node, name, args)
     types = tuple(arg.type for arg in args)
     constants = tuple(arg.text if isinstance(arg, Literal) else None for arg in args)
     return Call(name, args, result_type(name, types, constants))
+
+
+_ORDERED = ("greatest", "least")
+
+
+def _as_text(type_: DataType) -> bool | None:
+    """Whether it is a text; None for what may stand beside texts and others."""
+    return None if type_ == NULL or not type_.is_known else type_ == STRING
+
+
+def _listed(args: tuple[Scalar, ...]) -> str:
+    return ", ".join(str(arg.type) for arg in args)
 
 
 _SHIFTS = ("shiftleft", "shiftright", "shiftrightunsigned")
@@ -168,23 +212,50 @@ def _positive(args: tuple[Scalar, ...]) -> Scalar | None:
     return value if value.type.is_numeric or value.type.name.startswith("INTERVAL") else None
 
 
-def _concat(args: tuple[Scalar, ...]) -> Scalar | None:
-    return concatenated("concat", args)
-
-
 _SPECIAL: dict[str, Callable[[tuple[Scalar, ...]], Scalar | None]] = {
     "mod": _modulo,
     "div": _integral_division,
     "nullif": _null_if,
     "nvl2": _nvl2,
     "isnull": _is_null,
-    "concat": _concat,
     "positive": _positive,
 }
 
 
-def concatenated(name: str, parts: tuple[Scalar, ...]) -> Scalar:
-    """Strings joined; numbers and dates become strings, nested values stay as they are."""
+def _has_element(args: tuple[Scalar, ...]) -> bool:
+    """Whether the second argument may be an element of the array that the first one is."""
+    if len(args) != 2 or not args[0].type.name.upper().startswith("ARRAY<"):
+        return True
+    return common_type(parse_type(args[0].type.name[6:-1]), args[1].type) is not None
+
+
+_UNIFIED: dict[str, Callable[[tuple[Scalar, ...]], bool]] = {
+    "mod": lambda args: arithmetic("%", *args) is not None,
+    "pmod": lambda args: arithmetic("%", *args) is not None,
+    "div": lambda args: arithmetic("div", *args) is not None,
+    "nullif": lambda args: compare("=", *args) is not None,
+    "equal_null": lambda args: compare("<=>", *args) is not None,
+    "nvl2": lambda args: unify(args[1:]) is not None,
+    "array": lambda args: unify(args) is not None,
+    **dict.fromkeys(
+        ("array_append", "array_contains", "array_position", "array_prepend", "array_remove"),
+        _has_element,
+    ),
+    **dict.fromkeys(
+        ("array_except", "array_intersect", "array_union", "arrays_overlap"),
+        lambda args: unify(args) is not None,
+    ),
+}
+"""Functions that take arguments whose types go together, and whether these do."""
+
+
+def concatenated(binder: Binder, node: exp.Expr, name: str, parts: tuple[Scalar, ...]) -> Scalar:
+    """Strings joined; numbers and dates become strings, nested values stay as they are. Arrays are
+    joined with arrays."""
+    kinds = [kind_of(part.type) for part in parts]
+    if any(kind in ("p", "r") or (kind == "a") is not ("a" in kinds) for kind in kinds if kind):
+        listed = ", ".join(str(part.type) for part in parts)
+        raise binder.text.error(node, f"{name} does not join {listed}")
     if any(not _is_atomic(part.type) for part in parts):
         return Call(name, parts, UNKNOWN)
     return Call(name, tuple(cast(part, STRING) for part in parts), STRING)
@@ -197,9 +268,14 @@ def _is_atomic(type_: DataType) -> bool:
 def _with_unit(binder: Binder, name: str, arguments: list[exp.Expr]) -> Scalar:
     """``date_add(MONTH, 1, d)``: the unit is a keyword, kept as a string argument."""
     unit, *rest = arguments
-    if not isinstance(unit, exp.Column | exp.Var | exp.Literal) or unit.args.get("table"):
+    named = isinstance(unit, exp.Column | exp.Var) and not unit.args.get("table")
+    if not named or unit.name.upper() not in _UNITS:
         raise binder.text.error(unit, f"{name} with three arguments begins with a unit like DAY")
     args = tuple(binder.bind(argument) for argument in rest)
+    for place, arg in enumerate(args):
+        amount = place == 0 and name not in ("datediff", "date_diff", "timestampdiff")
+        if kind_of(arg.type) and kind_of(arg.type) not in ("vilcsfe" if amount else "vsdtn"):
+            raise binder.text.error(rest[place], f"{name} does not take {arg.type} here")
     difference = name in ("datediff", "date_diff", "timestampdiff")
     type_ = DataType("BIGINT") if difference else UNKNOWN
     return Call(f"{name}_unit", (Literal(unit.name.upper(), STRING), *args), type_)
@@ -209,6 +285,11 @@ def extract(binder: Binder, node: exp.Expr) -> Scalar:
     """``EXTRACT(field FROM value)``."""
     field, value = node.this.name.upper(), binder.bind(node.args["expression"])
     name = _EXTRACTED.get(field)
+    if name is None and field not in _OTHER_FIELDS:
+        raise binder.text.error(node, f"EXTRACT has no field {field}")
+    has = _OF_LENGTHS.get(kind_of(value.type))
+    if has and not any(field.startswith(one) for one in has):
+        raise binder.text.error(node, f"EXTRACT has no field {field} of {value.type}")
     if name is not None and not value.type.name.startswith("INTERVAL"):
         return Call(name, (value,), INT)
     return Call("date_part", (Literal(field, STRING), value), UNKNOWN)
@@ -218,6 +299,7 @@ def substring(binder: Binder, node: exp.Expr) -> Scalar:
     """``substring(s, from, for)`` and ``SUBSTRING(s FROM a FOR b)``."""
     parts = [node.args.get(key) for key in ("this", "start", "length")]
     args = tuple(binder.bind(part) for part in parts if part is not None)
+    require_fit(binder, node, "substring", args[:2])
     if args[0].type == NULL or not _is_atomic(args[0].type):
         return Call("substring", args, args[0].type)
     return Call("substring", (cast(args[0], STRING), *args[1:]), STRING)
@@ -225,7 +307,9 @@ def substring(binder: Binder, node: exp.Expr) -> Scalar:
 
 def trim(binder: Binder, node: exp.Expr) -> Scalar:
     """``trim(s)`` and ``TRIM(LEADING 'x' FROM s)``."""
-    value = cast(binder.bind(node.this), STRING)
+    value = binder.bind(node.this)
+    require_fit(binder, node, "trim", (value,))
+    value = cast(value, STRING)
     where = str(node.args.get("position") or "BOTH").lower()
     removed = node.args.get("expression")
     args = (value,) if removed is None else (value, binder.bind(removed))
@@ -236,6 +320,7 @@ def position(binder: Binder, node: exp.Expr) -> Scalar:
     """``POSITION(a IN b)`` and ``position(a, b[, from])``."""
     parts = [node.args["substr"], node.this, node.args.get("position")]
     args = tuple(binder.bind(part) for part in parts if part is not None)
+    require_fit(binder, node, "locate", args[:2])
     return Call("locate", args, INT)
 
 

@@ -11,6 +11,7 @@ from decimal import Decimal
 
 from forerun.planner.algebra.functions import decimal_result, widest_decimal
 from forerun.planner.algebra.scalar import Call, Literal, Scalar
+from forerun.planner.algebra.type_kinds import is_nested, kind_of
 from forerun.planner.algebra.types import (
     BIGINT,
     BOOLEAN,
@@ -23,6 +24,7 @@ from forerun.planner.algebra.types import (
     UNKNOWN,
     DataType,
     decimal,
+    parse_type,
 )
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
@@ -58,6 +60,10 @@ def common_type(left: DataType, right: DataType) -> DataType | None:
         return _with_string(right if left == STRING else left)
     if is_interval(left) and is_interval(right) and _is_months(left) == _is_months(right):
         return _wider_interval(left, right)
+    if is_nested(left) and kind_of(left) == kind_of(right):
+        inner = [parse_type(one.name.partition("<")[2][:-1]) for one in (left, right)]
+        mixed = kind_of(left) == "a" and common_type(*inner) is None
+        return None if mixed else UNKNOWN
     return None
 
 
@@ -77,9 +83,7 @@ def _with_string(other: DataType) -> DataType | None:
         return BIGINT
     if other.is_numeric:
         return DOUBLE
-    if other.name in (*_DATETIMES, "BOOLEAN", "BINARY") or is_interval(other):
-        return other
-    return None
+    return other if other.name in (*_DATETIMES, "BOOLEAN", "BINARY") else None
 
 
 def _is_months(interval: DataType) -> bool:
@@ -143,9 +147,17 @@ def unify(values: Iterable[Scalar]) -> tuple[tuple[Scalar, ...], DataType] | Non
 
 def compare(op: str, left: Scalar, right: Scalar) -> Scalar | None:
     """A comparison with both sides of one type; None if the types do not compare."""
+    if not _is_compared(left.type, right.type):
+        return None
     left, right = _literal_digits(left, right.type), _literal_digits(right, left.type)
     pair = unify((left, right))
     return None if pair is None else Call(op, pair[0], BOOLEAN)
+
+
+def _is_compared(left: DataType, right: DataType) -> bool:
+    """Maps are never equal, and arrays only compared with those of the same type."""
+    kinds = kind_of(left), kind_of(right)
+    return "p" not in kinds and (kinds[0] != kinds[1] or not is_nested(left) or left == right)
 
 
 def _literal_digits(value: Scalar, other: DataType) -> Scalar:
@@ -161,6 +173,12 @@ def arithmetic(op: str, left: Scalar, right: Scalar) -> Scalar | None:
         return Call(op, (left, right), UNKNOWN)
     if _is_temporal(left.type) or _is_temporal(right.type):
         return _temporal(op, left, right)
+    if left.type == right.type == NULL and op == "div":
+        return Call(op, (left, right), UNKNOWN)
+    if {left.type, right.type} <= {NULL, STRING} and STRING in (left.type, right.type):
+        return None
+    if op == "/" and left.type == NULL:
+        left = cast(left, DOUBLE)
     left, right = _numbers(left, right), _numbers(right, left)
     if not left.type.is_numeric or not right.type.is_numeric:
         return None
@@ -196,22 +214,41 @@ def _decimal_arithmetic(op: str, left: Scalar, right: Scalar) -> Scalar:
 
 
 def _temporal(op: str, left: Scalar, right: Scalar) -> Scalar | None:
+    if _is_open(op, left.type, right.type):
+        return Call(op, (left, right), UNKNOWN)
     later = is_interval(left.type) or left.type.is_integer
     if op == "+" and later and not is_interval(right.type):
         left, right = right, left
     type_ = temporal_type(op, left.type, right.type)
     if type_ is None:
         return None
-    if left.type == STRING:
-        left = cast(left, TIMESTAMP)
+    if left.type == STRING:  # a moment that is a text again in the end
+        return cast(Call(op, (cast(left, TIMESTAMP), right), TIMESTAMP), STRING)
     if type_.name in _DATETIMES and right.type.is_integer:
         right = cast(right, INT)
     return Call(op, (left, right), type_)
 
 
+_OPEN = {
+    "+": "vd vt vn vm vw dv tv nv mv wv",
+    "-": "vd vt vn vm vw sd st sn dv ds tv ts nv ns mv wv",
+    "*": "vm vw sm sw mv ms wv ws",
+    "/": "mv ms wv ws",
+    "div": "vm vw mv wv",
+}
+"""By operator: kinds of its two sides that Spark takes, with a NULL or a text among them, and whose
+type we do not derive."""
+
+
+def _is_open(op: str, left: DataType, right: DataType) -> bool:
+    return kind_of(left) + kind_of(right) in _OPEN.get(op, "").split()
+
+
 def temporal_type(op: str, left: DataType, right: DataType) -> DataType | None:
     """The type of an operator over dates, timestamps and intervals; None if Spark refuses it."""
     if is_interval(left) and is_interval(right):
+        if op == "div" and _is_months(left) == _is_months(right):
+            return BIGINT
         return common_type(left, right) if op in ("+", "-") else None
     if is_interval(left):
         whole = "INTERVAL YEAR TO MONTH" if _is_months(left) else "INTERVAL DAY TO SECOND"
@@ -231,7 +268,7 @@ def temporal_type(op: str, left: DataType, right: DataType) -> DataType | None:
 def _moved(moment: DataType, interval: DataType) -> DataType | None:
     """A moment plus an interval: a DATE stays one if the interval has no parts of a day."""
     if moment == STRING:
-        return TIMESTAMP
+        return None if _is_months(interval) else TIMESTAMP
     if moment.name not in _DATETIMES:
         return None
     within_day = not _is_months(interval) and interval.name != "INTERVAL DAY"

@@ -17,7 +17,8 @@ def filter_by(binder: Binder, node: exp.Expr) -> None:
     """Keep the rows for which the condition is true. Conjuncts without subqueries come first,
     so that what joins the subqueries in has less to do."""
     plain, memberships, others = [], [], []
-    for part in _conjuncts(node):
+    parts = _conjuncts(node)
+    for part in parts:
         inner, negated = _stripped(part)
         if isinstance(inner, exp.Exists) or (
             isinstance(inner, exp.In) and inner.args.get("query") is not None
@@ -27,7 +28,11 @@ def filter_by(binder: Binder, node: exp.Expr) -> None:
             others.append(part)
         else:
             plain.append(part)
-    predicates = [binder.predicate(part) for part in plain]
+    alone = len(parts) == 1
+    predicates = [
+        binder.predicate(part) if alone else binder.condition(part, binder.bind(part))
+        for part in plain
+    ]
     if predicates:
         binder.relation = Filter(binder.relation, conjunction(tuple(predicates)))
     for inner, negated in memberships:

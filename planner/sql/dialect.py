@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from itertools import pairwise
 from typing import Any
 
@@ -13,15 +12,17 @@ from sqlglot.tokenizer_core import Token, TokenType
 from forerun.planner.algebra.scalar import MOST_NESTED
 from forerun.planner.errors import SqlError, TooDeepError, TooLongError
 from forerun.planner.nesting import MOST_CHAINED, MOST_LEVELS
-from forerun.planner.sql.lexer import ForerunSpark, tokens_of
+from forerun.planner.sql.lexer import ForerunSpark, filled, tokens_of
 from forerun.planner.sql.parser import ForerunSparkParser
+from forerun.planner.sql.recognizer import first_misfit, words_of
 from forerun.planner.sql.templates import refuse_templates
 from forerun.planner.sql.text import QueryText
 
 
 def parse(text: QueryText) -> exp.Expr:
     """The one query in the text as a sqlglot tree; a :class:`SqlError` if there is none."""
-    tokens = tokens_of(text)
+    read = filled(text)
+    tokens = tokens_of(text, read)
     while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
         tokens.pop()
     if not tokens:
@@ -29,16 +30,19 @@ def parse(text: QueryText) -> exp.Expr:
     for token in tokens:
         if token.token_type is TokenType.SEMICOLON:
             raise text.error_at(token.start, "a second statement", "a report is one query")
-    for comma, after in pairwise(tokens):
-        if comma.token_type is TokenType.COMMA and after.token_type in _NO_ITEM:
-            raise text.error_at(comma.start, "a comma with nothing after it")
+    for before, after in pairwise(tokens):
+        if before.token_type is TokenType.COMMA and after.token_type in _NO_ITEM:
+            raise text.error_at(before.start, "a comma with nothing after it")
+        if before.token_type is TokenType.OVER and after.token_type is TokenType.ALIAS:
+            raise text.error_at(after.start, "OVER without a window", "write OVER () or name one")
     refuse_templates(text, tokens)
     check_nesting(tokens)
     check_chains(tokens)
+    _check_grammar(text, read.sql)
     try:
         trees = ForerunSparkParser(dialect=ForerunSpark()).parse(tokens, text.sql)
     except ParseError as error:
-        raise _parse_error(text, error) from None
+        raise _not_read(text, error) from None
     tree = trees[0] if len(trees) == 1 else None
     if not isinstance(tree, exp.Query | exp.Values):
         raise text.error_at(
@@ -138,23 +142,52 @@ def _call_any(tree: exp.Expr) -> None:
             node.replace(call)
 
 
-def _parse_error(text: QueryText, error: ParseError) -> SqlError:
+def _check_grammar(text: QueryText, sql: str) -> None:
+    """Raise :class:`SqlError` for a text that is no query by Spark's grammar, where it stops being
+    one."""
+    words = words_of(sql.rstrip().rstrip("; \t\r\n"))
+    misfit = first_misfit(words)
+    if misfit is None:
+        return
+    if misfit >= len(words):
+        raise text.error_at(len(sql.rstrip()), "the query does not parse: it ends too soon")
+    word = words[misfit]
+    before = words[max(0, misfit - 2) : misfit + 1]
+    hint = next((_OTHERWISE[one.text] for one in before if one.text in _OTHERWISE), "")
+    if misfit == 0:
+        hint = "a report is one SELECT statement"
+    elif [one.text for one in before] == ["BY", "(", ")"]:
+        hint = "write GROUPING SETS (())"
+    shown = text.sql[word.start : word.end]
+    message = f"the query does not parse: {shown} does not belong here"
+    raise text.error_at(word.start, message, hint)
+
+
+_OTHERWISE = {
+    "QUALIFY": "filter by the window function's column in a query around this one",
+    "FETCH": "write LIMIT",
+    "TOP": "write LIMIT",
+    "PERCENT": "Spark has no LIMIT in percent",
+    "ASOF": "Spark has no ASOF JOIN: join by the last row before, found with a window function",
+    "INTO": "leave it out: the report's sink says where its rows go",
+    "ALL": "Spark compares with no ALL of a subquery: write it with NOT EXISTS",
+    "ANY": "Spark compares with no ANY of a subquery: write it with IN or EXISTS",
+    "INTERVAL": "use make_interval or date_add for a computed length",
+    "UPDATE": "leave FOR UPDATE out: sources are only read",
+}
+"""Clauses of other engines that Spark has not, and what to write in their place."""
+
+
+def _not_read(text: QueryText, error: ParseError) -> SqlError:
+    """The error for what Spark's grammar has and sqlglot's has not, at the mark of sqlglot."""
     first: dict[str, Any] = error.errors[0] if error.errors else {}
     line, column = first.get("line") or 1, first.get("col") or 1
     highlight = first.get("highlight") or ""
     lines = text.sql.split("\n")
     # sqlglot counts the column at which the offending token ends.
     offset = sum(len(one) + 1 for one in lines[: line - 1]) + max(0, column - len(highlight))
-    description = _described(first.get("description") or str(error))
-    return text.error_at(min(offset, len(text.sql)), f"the query does not parse: {description}")
-
-
-def _described(description: str) -> str:
-    """sqlglot's message without its own class and token names."""
-    missing = re.match(r"Required keyword: '\w+' missing for <class '[\w.]*\.(\w+)'>", description)
-    if missing:
-        return f"something is missing after {missing[1].upper()}"
-    plain = re.sub(r" but got <Token.*", "", description, flags=re.DOTALL)
-    return {"Invalid expression / Unexpected token": "this word does not belong here"}.get(
-        plain, plain
-    )
+    word = highlight.strip()
+    if not word.isidentifier():
+        return text.unsupported_at(min(offset, len(text.sql)), "what is written here")
+    hint = "write what is missing beside it; if it is a name, put it between backticks"
+    return text.unsupported_at(min(offset, len(text.sql)), f"{word} as a name", hint)

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from sqlglot import exp
 
-from forerun.planner.algebra.scalar import FALSE, TRUE, Call, Literal, Scalar, connected
-from forerun.planner.algebra.types import BOOLEAN, NULL, STRING, DataType
-from forerun.planner.sql import apply, calls, literals
+from forerun.planner.algebra.scalar import (
+    FALSE,
+    TRUE,
+    Call,
+    Literal,
+    Scalar,
+    connected,
+)
+from forerun.planner.algebra.type_kinds import can_cast, kind_of
+from forerun.planner.algebra.types import BOOLEAN, DOUBLE, NULL, STRING, UNKNOWN, DataType
+from forerun.planner.sql import apply, calls, literals, patterns
 from forerun.planner.sql.binder import Binder, construct_name
 from forerun.planner.sql.coercion import arithmetic, cast, compare, unify
 from forerun.planner.sql.negation import without_outer_not
 from forerun.planner.sql.parameters import bind_parameter
+from forerun.planner.sql.parser import LITERAL
 from forerun.planner.sql.text import require_only
 
 _Node = TypeVar("_Node", bound=exp.Expr)
-
-
-class _LikeHandler(Protocol):
-    def __call__(
-        self, binder: Binder, node: exp.Expr, escape: exp.Expr | None = None
-    ) -> Scalar: ...
 
 
 class ExpressionBinder(Binder):
@@ -82,9 +85,16 @@ def _negation(binder: Binder, node: exp.Expr) -> Scalar:
     value = binder.bind(node.this)
     if isinstance(value, Literal) and value.type.is_numeric and value.text is not None:
         return literals.negated(value)
-    if value.type == STRING:
-        value = cast(value, DataType("DOUBLE"))
+    if value.type in (STRING, NULL):
+        value = cast(value, DOUBLE)
+    _require_number(binder, node, value)
     return Call("neg", (value,), value.type)
+
+
+def _require_number(binder: Binder, node: exp.Expr, value: Scalar) -> None:
+    """Refuse a sign before what is neither a number nor an interval."""
+    if kind_of(value.type) and kind_of(value.type) not in "vilfecmw":
+        raise binder.text.error(node, f"a sign needs a number or an interval, not {value.type}")
 
 
 def _not(binder: Binder, node: exp.Expr) -> Scalar:
@@ -92,7 +102,12 @@ def _not(binder: Binder, node: exp.Expr) -> Scalar:
     if isinstance(inner, exp.In) and inner.args.get("query") is not None:
         return apply.in_as_value(binder, inner, negated=True)
     pushed = without_outer_not(inner)
-    return binder.predicate(pushed) if pushed else Call("not", (binder.predicate(inner),), BOOLEAN)
+    if pushed:
+        return binder.predicate(pushed)
+    value = binder.bind(inner)
+    if value.type == STRING:
+        return Call("not", (cast(value, BOOLEAN),), BOOLEAN)
+    return Call("not", (binder.condition(inner, value),), BOOLEAN)
 
 
 def _connector(name: str) -> Callable[[Binder, exp.Expr], Scalar]:
@@ -102,7 +117,13 @@ def _connector(name: str) -> Callable[[Binder, exp.Expr], Scalar]:
         while type(node) is kind:
             parts.append(node.args["expression"])
             node = node.this
-        return connected(name, [binder.predicate(part) for part in (node, *reversed(parts))])
+        nodes = [node, *reversed(parts)]
+        bound = [binder.bind(part) for part in nodes]
+        first = {value.type for value in bound[:2]}
+        if BOOLEAN in first:  # a text beside a condition is one
+            bound = [cast(value, BOOLEAN) if value.type == STRING else value for value in bound]
+        pairs = zip(nodes, bound, strict=True)
+        return connected(name, [binder.condition(part, value) for part, value in pairs])
 
     return handler
 
@@ -145,6 +166,8 @@ def _arithmetic(op: str) -> Callable[[Binder, exp.Expr], Scalar]:
 def _bitwise(name: str) -> Callable[[Binder, exp.Expr], Scalar]:
     def handler(binder: Binder, node: exp.Expr) -> Scalar:
         pair = unify((binder.bind(node.this), binder.bind(node.args["expression"])))
+        if pair is not None and pair[1] == NULL:
+            return Call(name, pair[0], UNKNOWN)
         if pair is None or (pair[1].is_known and not pair[1].is_integer):
             raise binder.text.error(node, f"{name} takes integers")
         return Call(name, pair[0], pair[1])
@@ -154,6 +177,8 @@ def _bitwise(name: str) -> Callable[[Binder, exp.Expr], Scalar]:
 
 def _bitwise_not(binder: Binder, node: exp.Expr) -> Scalar:
     value = binder.bind(node.this)
+    if value.type == NULL:
+        return Call("~", (value,), UNKNOWN)
     if value.type.is_known and not value.type.is_integer:
         raise binder.text.error(node, f"~ takes an integer, not {value.type}")
     return Call("~", (value,), value.type)
@@ -161,7 +186,7 @@ def _bitwise_not(binder: Binder, node: exp.Expr) -> Scalar:
 
 def _concatenation(binder: Binder, node: exp.Expr) -> Scalar:
     parts = tuple(binder.bind(part) for part in (node.this, node.args["expression"]))
-    return calls.concatenated("||", parts)
+    return calls.concatenated(binder, node, "||", parts)
 
 
 def _adjacent_strings(binder: Binder, node: exp.Expr) -> Scalar:
@@ -177,6 +202,8 @@ def _is(binder: Binder, node: exp.Expr) -> Scalar:
     if isinstance(test, exp.Null):
         return Call("isnull", (value,), BOOLEAN)
     if isinstance(test, exp.Boolean):
+        if value.type.is_known and value.type not in (BOOLEAN, STRING, NULL):
+            raise binder.text.error(node, f"IS TRUE asks of a condition, not of {value.type}")
         return Call("<=>", (cast(value, BOOLEAN), TRUE if test.this else FALSE), BOOLEAN)
     raise binder.text.unsupported(node, f"IS {test.sql(dialect='spark').upper()}")
 
@@ -195,7 +222,7 @@ def _in(binder: Binder, node: exp.Expr) -> Scalar:
         raise binder.text.unsupported(node.this, "a row value in an IN list")
     values = [binder.bind(part) for part in (node.this, *node.expressions)]
     pair = unify(values)
-    if pair is None:
+    if pair is None or any(kind_of(value.type) == "p" for value in values):
         types = ", ".join(dict.fromkeys(str(v.type) for v in values))
         raise binder.text.error(node, f"the IN list mixes types that do not compare: {types}")
     return Call("in", pair[0], BOOLEAN)
@@ -209,37 +236,14 @@ def _scalar_subquery(binder: Binder, node: exp.Expr) -> Scalar:
     return apply.scalar(binder, node)
 
 
-def _like(name: str) -> _LikeHandler:
-    def handler(binder: Binder, node: exp.Expr, escape: exp.Expr | None = None) -> Scalar:
-        value, pattern = cast(binder.bind(node.this), STRING), node.args["expression"]
-        extra = () if escape is None else (binder.bind(escape),)
-        patterns = [pattern]
-        if isinstance(pattern, exp.Any | exp.All):
-            patterns = pattern.this.expressions or [pattern.this.unnest()]
-        parts: list[Scalar] = [
-            Call(name, (value, binder.bind(p), *extra), BOOLEAN) for p in patterns
-        ]
-        if node.args.get("negate"):
-            # "a NOT LIKE ANY (...)" means that one of the patterns does not match.
-            parts = [Call("not", (part,), BOOLEAN) for part in parts]
-        return connected("or" if isinstance(pattern, exp.Any) else "and", parts)
-
-    return handler
-
-
-def _escape(binder: Binder, node: exp.Expr) -> Scalar:
-    inner = node.this
-    if isinstance(inner, exp.Like):
-        return _LIKE(binder, inner, node.args["expression"])
-    if isinstance(inner, exp.ILike):
-        return _ILIKE(binder, inner, node.args["expression"])
-    raise binder.text.unsupported(node, "ESCAPE here")
-
-
 def _cast(name: str) -> Callable[[Binder, exp.Expr], Scalar]:
     def handler(binder: Binder, node: exp.Expr) -> Scalar:
         value = binder.bind(node.this)
         to = literals.type_of(binder.text, node.args["to"])
+        if node.meta.get(LITERAL) and isinstance(value, Literal):
+            literals.require_moment(binder.text, node, value.text or "", to)
+        if not can_cast(value.type, to):
+            raise binder.text.error(node, f"{value.type} cannot be cast to {to}")
         if name == "try_cast":
             return Call("try_cast", (value,), to)
         return literals.written_cast(value, to)
@@ -302,7 +306,6 @@ def _as(kind: type[_Node], node: exp.Expr) -> _Node:
     return node
 
 
-_LIKE, _ILIKE = _like("like"), _like("ilike")
 _ALL_OF_LIKE = ("this", "expression", "negate")
 _CONSUMED: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Column: ("this", "table", "db", "catalog"),
@@ -372,10 +375,10 @@ _HANDLERS: dict[type[exp.Expr], Callable[[Binder, exp.Expr], Scalar]] = {
     exp.Exists: _exists,
     exp.Subquery: _scalar_subquery,
     exp.Select: _scalar_subquery,
-    exp.Like: _LIKE,
-    exp.ILike: _ILIKE,
-    exp.Escape: _escape,
-    exp.RegexpLike: _like("rlike"),
+    exp.Like: patterns.LIKE,
+    exp.ILike: patterns.ILIKE,
+    exp.Escape: patterns.escape,
+    exp.RegexpLike: patterns.RLIKE,
     exp.Cast: _cast("cast"),
     exp.TryCast: _cast("try_cast"),
     exp.Case: _case,

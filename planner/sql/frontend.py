@@ -35,7 +35,7 @@ from forerun.planner.sql.reading import printed
 from forerun.planner.sql.scope import Binding, Field, KnownTable, NamedRelation, Scope
 from forerun.planner.sql.select import bind_select
 from forerun.planner.sql.spark_faults import faults_of
-from forerun.planner.sql.text import QueryText, require_only
+from forerun.planner.sql.text import QueryText, require_comparable, require_only
 
 _REMEMBERED = 32
 """So many queries are remembered as they were read: a day reads its text before each of its runs,
@@ -166,10 +166,13 @@ def _with_ctes(context: BindContext, clause: exp.With | None) -> BindContext:
     if clause is None:
         return context
     require_only(context.text, clause, "expressions")
-    ctes = dict(context.ctes)
+    ctes, here = dict(context.ctes), set[str]()
     for cte in clause.expressions:
         require_only(context.text, cte, "this", "alias")
         require_only(context.text, cte.args["alias"], "this", "columns")
+        if cte.alias.lower() in here:
+            raise context.text.error(cte.args["alias"], f"WITH names {cte.alias} twice")
+        here.add(cte.alias.lower())
         before = context.session.tables_read
         bound = bind_query(replace(context, ctes=dict(ctes)), cte.this)
         tables, context.session.tables_read = context.session.tables_read - before, before
@@ -260,6 +263,8 @@ def _combined(context: BindContext, node: exp.SetOperation, left: Bound, right: 
     sides = _as_types(context, left.relation, merged), _as_types(context, right.relation, merged)
     columns = tuple(merged)
     distinct = bool(node.args.get("distinct"))
+    if distinct or not isinstance(node, exp.Union):
+        require_comparable(text, node, merged)
     if isinstance(node, exp.Union):
         relation: Relation = UnionAll((*_branches(sides[0], distinct=distinct), sides[1]), columns)
         if distinct:

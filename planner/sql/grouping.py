@@ -10,9 +10,11 @@ from sqlglot import exp
 from forerun.planner.algebra.aggregate_functions import function, is_aggregate, type_of
 from forerun.planner.algebra.aggregate_record import AggregateFunction
 from forerun.planner.algebra.relational import Aggregate, AggregateCall
-from forerun.planner.algebra.scalar import TRUE, Literal, Ref, Scalar
+from forerun.planner.algebra.scalar import TRUE, Call, Literal, Ref, Scalar, walk
+from forerun.planner.algebra.spark_functions import KINDS, FunctionKind
 from forerun.planner.algebra.types import DOUBLE, STRING, Column
 from forerun.planner.sql.binder import Binder
+from forerun.planner.sql.calls import require_fit
 from forerun.planner.sql.coercion import cast
 from forerun.planner.sql.expressions import ExpressionBinder
 from forerun.planner.sql.grouping_sets import GroupingSets, Keys, expand_rows, grouping_value
@@ -122,6 +124,11 @@ def bind_call(binder: Binder, node: exp.Expr) -> AggregateCall:
     args = tuple(binder.bind(argument) for argument in arguments)
     if not args:
         raise binder.text.error(node, f"{written} needs an argument")
+    require_fit(binder, node, written, args)
+    if any(_is_drawn(part) for arg in args for part in walk(arg)):
+        raise binder.text.error(
+            node, f"{written} of a random value", "draw it in a subquery of FROM"
+        )
     if ignore_nulls:
         args = (*args, TRUE)
     _require_arity(binder, node, known, len(args))
@@ -130,6 +137,12 @@ def bind_call(binder: Binder, node: exp.Expr) -> AggregateCall:
     if known.of_numbers:
         args = tuple(cast(arg, DOUBLE) if arg.type == STRING else arg for arg in args)
     return AggregateCall(name, args, distinct, where)
+
+
+def _is_drawn(part: Scalar) -> bool:
+    """Whether it is another value in each row, whatever the row holds."""
+    kind = KINDS.get(part.name) if isinstance(part, Call) else None
+    return kind in (FunctionKind.RANDOM, FunctionKind.PLACE)
 
 
 def _require_arity(binder: Binder, node: exp.Expr, known: AggregateFunction, given: int) -> None:

@@ -51,10 +51,19 @@ class ForerunSpark(Spark):
         STRING_ESCAPES = ["\\"]  # noqa: RUF012 - sqlglot's way to configure a tokenizer
 
 
-def tokens_of(text: QueryText) -> list[Token]:
-    """The tokens of a text, without comments; those of strings and quoted names hold the value that
-    Spark gives them. Raises :class:`forerun.planner.errors.SqlError` for a quote or a comment that
-    is not closed, and for texts between ``$$``."""
+@dataclass(frozen=True, slots=True)
+class FilledText:
+    """A text of the same length whose comments are blanks, and whose strings and quoted names are
+    filled with a letter, with what these hold, by where they begin."""
+
+    sql: str
+    quoted: dict[int, _Quoted]
+
+
+def filled(text: QueryText) -> FilledText:
+    """Return the text as other readers of it need not know how Spark writes comments and strings.
+    Raises :class:`forerun.planner.errors.SqlError` for a quote or a comment that is not closed, and
+    for texts between ``$$``."""
     quoted: dict[int, _Quoted] = {}
     pieces: list[str] = []
     done = 0
@@ -69,11 +78,19 @@ def tokens_of(text: QueryText) -> list[Token]:
             done = found[1]
             pieces.append(_NOT_A_LINE_END.sub(" ", text.sql[found[0] : done]))
     pieces.append(text.sql[done:])
+    return FilledText("".join(pieces), quoted)
+
+
+def tokens_of(text: QueryText, read: FilledText | None = None) -> list[Token]:
+    """The tokens of a text, without comments; those of strings and quoted names hold the value that
+    Spark gives them. Raises :class:`forerun.planner.errors.SqlError` for a character that no query
+    has, and as :func:`filled` does, whose answer may be given."""
+    read = filled(text) if read is None else read
     try:
-        tokens = ForerunSpark().tokenize("".join(pieces))
+        tokens = ForerunSpark().tokenize(read.sql)
     except TokenError:
         raise text.error_at(0, "the text has a character that no query has") from None
-    valued = [_with_value(token, quoted) for token in tokens]
+    valued = [_with_value(token, read.quoted) for token in tokens]
     return list(_with_queries(_with_suffixes(valued, text.sql)))
 
 

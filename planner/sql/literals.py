@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from datetime import date
 from decimal import Decimal, InvalidOperation
+from math import isinf
 
 from sqlglot import exp
 
+from forerun.planner.algebra.clock_texts import is_by_clock
 from forerun.planner.algebra.scalar import Call, Literal, Scalar
 from forerun.planner.algebra.types import (
     BIGINT,
@@ -44,13 +46,18 @@ def number(text: QueryText, node: exp.Expr, digits: str) -> Literal:
     suffix = found[2].upper() if found else ""
     if suffix in _SUFFIXED:
         type_ = _SUFFIXED[suffix]
-        # The sign is read later, so the lowest of all is one more than the highest.
-        if value != int(value) or value > 2 ** (_BITS[suffix] - 1):
+        # The sign is read later: with it the lowest of all is one more than the highest.
+        most = 2 ** (_BITS[suffix] - 1) - (0 if isinstance(node.parent, exp.Neg) else 1)
+        if value != int(value) or value > most:
             raise text.error(node, f"{digits} is not a {type_}")
         return Literal(str(int(value)), type_)
     if suffix == "F":
+        if abs(value) > _MOST_FLOAT:
+            raise text.error(node, f"{digits} is not a FLOAT")
         return Literal(repr(float(value)), FLOAT)
     if suffix == "D" or (suffix != "BD" and "e" in digits.lower()):
+        if isinf(float(value)):
+            raise text.error(node, f"{digits} is not a DOUBLE")
         return Literal(repr(float(value)), DOUBLE)
     if not suffix and "." not in digits:
         if -(2**31) <= value < 2**31:
@@ -67,6 +74,7 @@ def number(text: QueryText, node: exp.Expr, digits: str) -> Literal:
 
 _NUMBER = re.compile(r"([\d.]+(?:[eE][+-]?\d+)?)(BD|[LSYDF]?)", re.IGNORECASE)
 _SUFFIXED = {"L": BIGINT, "S": DataType("SMALLINT"), "Y": DataType("TINYINT")}
+_MOST_FLOAT = Decimal("3.4028234663852886E38")
 _BITS = {"L": 64, "S": 16, "Y": 8}
 
 
@@ -114,6 +122,18 @@ def _is_date(text: str) -> bool:
 
 def _is_moment(text: str) -> bool:
     return _is_date(text[:10]) and _TIME.fullmatch(text[10:]) is not None
+
+
+def require_moment(text: QueryText, node: exp.Expr, written: str, to: DataType) -> None:
+    """Refuse a literal of a type whose text is no moment, which is an error where Spark parses."""
+    found = _LOOSE.fullmatch(written.strip())
+    month, day = (int(part or 1) for part in (found[1], found[2])) if found else (0, 0)
+    if not is_by_clock(written) and not (1 <= month <= 12 and 1 <= day <= 31):
+        raise text.error(node, f"'{written}' is no {to}")
+
+
+_LOOSE = re.compile(r"[+-]?\d{4,7}(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?", re.DOTALL)
+"""What Spark reads as a date: less than two digits for a month or a day, or none of them."""
 
 
 def _natural(digits: str) -> DataType:

@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from forerun.planner.algebra.relational import Limit, Project, Relation, Sort, SortKey, Values
 from forerun.planner.algebra.scalar import Literal, Ref, Scalar
+from forerun.planner.algebra.type_kinds import is_ordered
 from forerun.planner.algebra.types import Column
 from forerun.planner.sql.binder import BindContext, Binder, Bound
 from forerun.planner.sql.expressions import ExpressionBinder
@@ -49,6 +50,8 @@ def order_items(
                 values.append(value)
                 hidden.append(value)
             position = values.index(value)
+        if not is_ordered(values[position].type):
+            raise binder.text.error(item, f"nothing is sorted by {values[position].type}")
         keys.append(_key(item, position))
     return keys, hidden
 
@@ -116,6 +119,8 @@ def _count(context: BindContext, node: exp.Expr, clause: str) -> int | None:
     bound = binder.bind(value)
     if not isinstance(bound, Literal) or not bound.type.is_integer or bound.text is None:
         raise context.text.unsupported(value, f"a computed {clause.upper()}")
+    if not -(2**31) <= int(bound.text) < 2**31 or bound.type.name == "BIGINT":
+        raise context.text.error(value, f"{clause.upper()} takes an INT")
     if int(bound.text) < 0:
         raise context.text.error(value, f"{clause.upper()} must not be negative")
     return int(bound.text)

@@ -16,6 +16,8 @@ from sqlglot import exp
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
+from forerun.planner.sql.spark_grammar import TYPES
+
 _KEPT_FUNCTION_PARSERS = (
     "CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "SUBSTR", "TRIM", "POSITION", "OVERLAY",
 )  # fmt: skip
@@ -44,6 +46,8 @@ _ONE_WORD: dict[TokenType, tuple[int, type[exp.Binary]]] = {
 to right."""
 IS_NOT = "is_not"
 """The mark of a negation that is written as a part of IS."""
+LITERAL = "literal"
+"""The mark of a cast that is written as a literal, ``DATE'2026-01-31'``."""
 _SHIFT_LEVEL = 5
 _SHIFTS = (
     ((TokenType.GT, TokenType.GT, TokenType.GT), "shiftrightunsigned"),
@@ -53,15 +57,6 @@ _SHIFTS = (
 _PREDICATES = (
     TokenType.BETWEEN, TokenType.IN, TokenType.LIKE, TokenType.ILIKE, TokenType.RLIKE, TokenType.IS,
 )  # fmt: skip
-_TYPES = frozenset(
-    {
-        "boolean", "tinyint", "byte", "smallint", "short", "int", "integer", "bigint", "long",
-        "float", "real", "double", "decimal", "dec", "numeric", "string", "char", "character",
-        "varchar", "binary", "date", "timestamp", "timestamp_ntz", "timestamp_ltz", "void",
-        "interval", "array", "map", "struct", "variant",
-    }
-)  # fmt: skip
-"""The types that Spark 4.1 has a word for. TIME is not there: it is off unless it is asked for."""
 _CONSTRUCTORS = frozenset({"date", "timestamp", "timestamp_ntz", "timestamp_ltz"})
 """Types of which a literal can be written, ``DATE'2026-01-31'``."""
 
@@ -198,10 +193,16 @@ class ForerunSparkParser(SparkParser):
             and word.token_type is not TokenType.INTERVAL
         ):
             self.raise_error(f"Spark has no literals of type {word.text.upper()}")
-        return super()._parse_type(parse_interval, fallback_to_identifier)
+        found = super()._parse_type(parse_interval, fallback_to_identifier)
+        if isinstance(found, exp.Cast) and after.token_type in (
+            TokenType.STRING,
+            TokenType.RAW_STRING,
+        ):
+            found.meta[LITERAL] = word.text.lower() in _CONSTRUCTORS
+        return found
 
     def _parse_types(self, *args: Any, **named: Any) -> exp.Expr | None:
-        if self._curr.text.lower() not in _TYPES:
+        if self._curr.text.upper() not in TYPES:
             return None
         return super()._parse_types(*args, **named)
 

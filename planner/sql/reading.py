@@ -48,6 +48,9 @@ def printed(text: QueryText, tree: exp.Expr) -> str:
 class _Printer(SparkGenerator):
     """sqlglot's generator for clauses; all that stands in an expression is printed here."""
 
+    EXPRESSIONS_WITHOUT_NESTED_CTES: ClassVar[set[type[exp.Expr]]] = set()
+    """Of which sqlglot brings WITH to the top, where names meet that hid one another."""
+
     def __init__(self, text: QueryText) -> None:
         super().__init__(dialect=ForerunSpark(), identify=True, comments=False)
         self.text = text

@@ -18,7 +18,7 @@ from forerun.planner.sql.grouping_sets import GroupingSets, Keys, read_sets
 from forerun.planner.sql.identifiers import internal_name, output_name
 from forerun.planner.sql.ordering import order_items, ordered_bound
 from forerun.planner.sql.scope import Scope
-from forerun.planner.sql.text import require_only
+from forerun.planner.sql.text import require_comparable, require_only
 from forerun.planner.sql.windows import add_windows, window_calls
 
 
@@ -226,6 +226,7 @@ def _finish(block: _Block) -> Bound:
     relation: Relation = _project(binder.relation, list(zip(columns, values, strict=True)))
     visible = tuple(columns[: len(items)])
     if distinct is not None:
+        require_comparable(block.context.text, distinct, visible)
         relation = Aggregate(relation, visible, ())
     sort = tuple(key(columns) for key in keys)
     names = tuple(name for name, _ in items)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from difflib import get_close_matches
 
 from sqlglot import exp
 
+from forerun.planner.algebra.type_kinds import is_ordered
+from forerun.planner.algebra.types import Column
 from forerun.planner.errors import (
     ALLOWED_FUNCTIONS,
     RefusedFunctionError,
@@ -43,8 +46,11 @@ class QueryText:
 
     def unsupported(self, node: exp.Expr, construct: str, hint: str = "") -> SqlError:
         """An :class:`UnsupportedSqlError` that names the construct, at ``node``."""
+        return self.unsupported_at(self.offset(node, construct), construct, hint)
+
+    def unsupported_at(self, offset: int, construct: str, hint: str = "") -> UnsupportedSqlError:
         hint = hint or "rewrite the query without it; the rest of the query is not the problem"
-        message = self._at(self.offset(node, construct), f"{construct} is not supported yet")
+        message = self._at(offset, f"{construct} is not supported yet")
         return UnsupportedSqlError(message, hint=hint)
 
     def refused(self, node: exp.Expr, function: str, why: str) -> SqlError:
@@ -96,6 +102,13 @@ def require_only(text: QueryText, node: exp.Expr, *consumed: str) -> None:
         raise text.unsupported(
             at, _CLAUSES.get(name, f"{name.strip('_').upper()} in {_label(node)}")
         )
+
+
+def require_comparable(text: QueryText, node: exp.Expr, columns: Iterable[Column]) -> None:
+    """Refuse to tell rows apart by columns whose values Spark does not compare."""
+    for column in columns:
+        if not is_ordered(column.type):
+            raise text.error(node, f"rows are not compared by {column.name}, of type {column.type}")
 
 
 def _label(node: exp.Expr) -> str:

@@ -10,9 +10,16 @@ from forerun.planner.algebra.relational import SortKey, Window, WindowCall
 from forerun.planner.algebra.scalar import Literal, Ref, Scalar
 from forerun.planner.algebra.types import Column, DataType
 from forerun.planner.sql.binder import Binder
+from forerun.planner.sql.calls import require_fit
 from forerun.planner.sql.grouping import call_name
 from forerun.planner.sql.identifiers import internal_name
 from forerun.planner.sql.text import require_only
+from forerun.planner.sql.window_rules import (
+    check_function,
+    check_offset,
+    check_range,
+    check_window,
+)
 
 _OPAQUE = (exp.Subquery, exp.Select, exp.SetOperation, exp.Exists)
 
@@ -68,6 +75,11 @@ def _bind(
     if [type(a) for a in arguments] == [exp.Star] and takes_star:
         arguments = []
     args = tuple(binder.bind(argument) for argument in arguments)
+    check_function(binder.text, node, name, args, skips=ignore_nulls)
+    if known is not None and args:
+        require_fit(binder, node, name, args)
+    if distinct:
+        raise binder.text.error(node, "a window function with DISTINCT", "Spark has none")
     if known is not None and known.skips_nulls and len(args) == 2:
         ignore_nulls, args = args[1] == Literal("true", args[1].type), args[:1]
     if takes_star and args and all(isinstance(a, Literal) and a.text for a in args):
@@ -82,7 +94,8 @@ def _bind(
     named_parts = [(f"{name}_key", binder.bind(part)) for part in partition]
     columns = tuple(binder.as_columns(named_parts))
     order = sort_keys(binder, spec.args.get("order"))
-    frame = _frame(binder, spec.args.get("spec"))
+    frame = _frame(binder, spec.args.get("spec"), order)
+    check_window(binder.text, node, name, columns, order, frame)
     return WindowCall(name, args, columns, order, frame, distinct, ignore_nulls), type_
 
 
@@ -120,29 +133,41 @@ def sort_key(item: exp.Expr, column: Column) -> SortKey:
     return SortKey(column, ascending, ascending if nulls is None else bool(nulls))
 
 
-def _frame(binder: Binder, spec: exp.Expr | None) -> str:
+def _frame(binder: Binder, spec: exp.Expr | None, order: tuple[SortKey, ...]) -> str:
     """The frame as Spark's text. Offsets must be literals, so that the text is whole."""
     if spec is None:
         return ""
     require_only(binder.text, spec, "kind", "start", "start_side", "end", "end_side")
-    start = _bound(binder, spec.args.get("start"), spec.args.get("start_side"))
     kind = str(spec.args.get("kind") or "ROWS").upper()
-    if spec.args.get("end") is None:
-        return f"{kind} {start}"
-    return f"{kind} BETWEEN {start} AND {_bound(binder, spec.args['end'], spec.args['end_side'])}"
+    offsets: list[Literal] = []
+    shown = []
+    for which in ("start", "end"):
+        value = spec.args.get(which)
+        if value is not None:
+            offset = _offset(binder, value)
+            if offset is not None:
+                check_offset(binder.text, spec, kind, offset)
+                offsets.append(offset)
+            shown.append(_bound(offset, value, spec.args.get(f"{which}_side")))
+    if kind == "RANGE":
+        check_range(binder.text, spec, offsets, order)
+    return f"{kind} BETWEEN {' AND '.join(shown)}" if len(shown) > 1 else f"{kind} {shown[0]}"
 
 
-def _bound(binder: Binder, value: object, side: object) -> str:
-    if value == "CURRENT ROW":
-        return "CURRENT ROW"
-    if value == "UNBOUNDED":
-        return f"UNBOUNDED {side}"
-    if isinstance(value, exp.Expr):
-        bound = binder.bind(value)
-        if isinstance(bound, Literal) and bound.text is not None:
-            if bound.type.name.startswith("INTERVAL"):
-                unit = bound.type.name.removeprefix("INTERVAL ")
-                return f"INTERVAL '{bound.text}' {unit} {side}"
-            return f"{bound.text} {side}"
-        raise binder.text.unsupported(value, "a computed bound of a window frame")
-    raise ValueError(f"frame bound {value!r}")
+def _offset(binder: Binder, value: object) -> Literal | None:
+    """The distance of a bound from the current row; None for one without."""
+    if not isinstance(value, exp.Expr):
+        return None
+    bound = binder.bind(value)
+    if isinstance(bound, Literal) and bound.text is not None:
+        return bound
+    raise binder.text.unsupported(value, "a computed bound of a window frame")
+
+
+def _bound(offset: Literal | None, value: object, side: object) -> str:
+    if offset is None:
+        return "CURRENT ROW" if value == "CURRENT ROW" else f"{value} {side}"
+    if offset.type.name.startswith("INTERVAL"):
+        unit = offset.type.name.removeprefix("INTERVAL ")
+        return f"INTERVAL '{offset.text}' {unit} {side}"
+    return f"{offset.text} {side}"

@@ -1,199 +1,201 @@
 """Texts over Spark's grammar, parsed by both and judged by Spark.
 
-``python -m tests.properties.judged_texts --count 100000 --seed 1`` prints how many were read by the
-planner and what Spark said of them, and every text that was read otherwise than Spark reads it, or
-that Spark refuses. A text is a SELECT over one table with three expressions: operators of all
-levels, literals of all types, comments, quoting, casts, intervals and names, most of them valid.
+``python -m tests.properties.judged_texts --count 100000 --into FOLDER`` makes texts in shards, each
+from a seed of its own, and writes what came of a shard to a file of the folder; a shard that is
+there already is not made again. In the end it prints how many texts the planner reads and what
+Spark says of them, and every text that is a fault, as short as it can be made (``--shrink``).
 """
 
 from __future__ import annotations
 
 import argparse
-import random
+import json
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
 
-from forerun.planner.algebra.types import parse_type
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from forerun.planner.algebra.types import UNKNOWN, parse_type
 from forerun.planner.contract.plan_v1 import ColumnSpec, NamedTable
 from forerun.planner.errors import ForerunError
 from forerun.planner.request import Source, SourceColumn
 from forerun.planner.sql.frontend import read_query
 from forerun.spark_jobs.engine import Engine
+from tests.properties.shorter import shorter
+from tests.properties.text_grammar import texts
+from tests.properties.text_words import TABLES
 
-TYPES = {
-    "a": "INT", "b": "INT", "k": "BIGINT", "m": "DECIMAL(10,2)", "e": "DOUBLE", "s": "STRING",
-    "r": "STRING", "d": "DATE", "ts": "TIMESTAMP", "x": "BOOLEAN", "y": "BOOLEAN",
-}  # fmt: skip
-TABLE = NamedTable(
-    name="t", columns=tuple(ColumnSpec(name=name, type=kind) for name, kind in TYPES.items())
+NAMED = tuple(
+    NamedTable(name=table, columns=tuple(ColumnSpec(name=n, type=t) for n, t in columns.items()))
+    for table, columns in TABLES.items()
 )
-SOURCES = (
+SOURCES = tuple(
     Source(
-        name="t",
-        columns=tuple(SourceColumn(name=n, type=parse_type(kind)) for n, kind in TYPES.items()),
-    ),
+        name=table,
+        columns=tuple(SourceColumn(name=n, type=parse_type(t)) for n, t in columns.items()),
+    )
+    for table, columns in TABLES.items()
 )
-_NUMBERS = (
-    "1", "0", "7L", "3S", "2Y", "1.5", "2.25BD", ".5", "5.", "1e3", "1.5E-2", "2.5D", "1F", "10BD",
-    "2147483648", "12345678901234567890", "-3", "- 3", "+2",
-)  # fmt: skip
-_TEXTS = (
-    "'x'", '"y"', "'it''s'", r"'\\'", r"'a\nb'", "'a\"\"b'", r"'\u0041'", r"R'\d'", "'--'", "'/*'",
-    r"'\%'", "'a' 'b'", "''", r"'\101'", "\"it's\"", "'`'", r"'\'x'", 'r"\\"',
-)  # fmt: skip
-_DATES = ("DATE'2020-01-31'", "date '2020-2-1'", "CAST('2021-01-01' AS DATE)", "current_date")
-_MOMENTS = ("TIMESTAMP'2020-01-31 10:00:00'", "timestamp '2020-01-01'", "CAST(d AS TIMESTAMP)")
-_LENGTHS = (
-    "INTERVAL 1 DAY", "INTERVAL '2' HOURS", "INTERVAL '1-2' YEAR TO MONTH", "INTERVAL -3 MONTH",
-    "interval '1 02:03:04' day to second", "INTERVAL 1 DAY 2 HOURS", "INTERVAL '5' WEEK",
-)  # fmt: skip
-_COMMENTS = (
-    " ", "\n", "\t", " /* c */ ", " -- c\n", " -- c:\\\n+ 1 \n", " /* ' */ ", " -- '\n", "\r\n",
-    " /* a /* b */ c */ ", " -- \\\\\n - 2 \n", " /* -- */ ", " -- /* \n", " -- x\\ \n", " -- z\r",
-)  # fmt: skip
-_ARITHMETIC = ("+", "-", "*", "/", "%", "DIV", "&", "|", "^", "<<", ">>", ">>>")
-_COMPARED = ("=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>")
-_CASTS = ("INT", "BIGINT", "STRING", "DOUBLE", "DECIMAL(12,3)", "SMALLINT", "FLOAT", "dec(5)")
+_SHARD = 500
+Came = Literal[
+    "same", "differs", "refused", "left", "fails", "not read", "refused by both", "untrue", "crash"
+]  # fmt: skip
+"""``same`` to ``fails`` are of texts that the planner reads. Spark makes the same of the text and
+of the reading, or another plan, or its analyzer refuses the text. ``left``: it refuses a text in
+which the planner does not derive every type, so that the judge says so before anything runs.
+``fails``: a constant in the text fails, whoever computes it.
 
-_AT_ONCE = 100
-
-
-@dataclass
-class Texts:
-    """Makes texts from a seed. ``depth`` is that of expressions."""
-
-    chance: random.Random
-    depth: int = 3
-
-    def text(self) -> str:
-        names = ("v", "`v w`", "`v``w`", "V1", "`select`")
-        items = [
-            f"{self.any(self.depth)}{self.gap()}AS {self.chance.choice(names)}" for _ in range(2)
-        ]
-        where = f"WHERE{self.gap()}{self.truth(self.depth)}" if self.chance.random() < 0.5 else ""
-        return f"SELECT{self.gap()}{', '.join(items)}{self.gap()}FROM t{self.gap()}{where}"
-
-    def gap(self) -> str:
-        return self.chance.choice(_COMMENTS) if self.chance.random() < 0.1 else " "
-
-    def any(self, depth: int) -> str:
-        return self.chance.choice((self.number, self.string, self.truth, self.moment))(depth)
-
-    def number(self, depth: int) -> str:
-        if depth <= 0 or self.chance.random() < 0.15:
-            return self.chance.choice((*("a", "b", "k", "m", "e", "t.a", "`b`"), *_NUMBERS))
-        one, two = self.number(depth - 1), self.number(depth - 1)
-        shape = self.chance.randrange(10)
-        if shape < 5:
-            operator = self.chance.choice(_ARITHMETIC)
-            return f"{one}{self.gap()}{operator}{self.gap()}{two}"
-        if shape == 5:
-            return f"({one})"
-        if shape == 6:
-            return f"{self.chance.choice(('-', '+', '~', '- '))}{one}"
-        if shape == 7:
-            return f"CAST({one} AS {self.chance.choice(_CASTS[:2])})"
-        if shape == 8:
-            return f"CASE WHEN {self.truth(depth - 1)} THEN {one} ELSE {two} END"
-        return f"coalesce({one}, {two})"
-
-    def string(self, depth: int) -> str:
-        if depth <= 0 or self.chance.random() < 0.3:
-            return self.chance.choice(("s", "r", *_TEXTS))
-        one, two = self.string(depth - 1), self.string(depth - 1)
-        shape = self.chance.randrange(4)
-        if shape == 0:
-            return f"{one} || {self.number(depth - 1)}"
-        if shape == 1:
-            return f"{one} || {two}"
-        if shape == 2:
-            return f"{self.chance.choice(('a', '-5', '2.5', 'k'))}::STRING"
-        return f"trim({self.chance.choice(('', 'BOTH ' + two + ' FROM '))}{one})"
-
-    def moment(self, depth: int) -> str:
-        one = self.chance.choice(("d", "ts", *_DATES, *_MOMENTS))
-        if depth <= 0 or self.chance.random() < 0.4:
-            return one
-        if self.chance.random() < 0.2:
-            return self.chance.choice(("1 + d", "d + 1", "d - a", "date_add(MONTH, 1, d)"))
-        return f"{one} {self.chance.choice('+-')} {self.chance.choice(_LENGTHS)}"
-
-    def truth(self, depth: int) -> str:
-        if depth <= 0:
-            return self.chance.choice(("x", "y", "true", "FALSE", "a > b"))
-        one, two = self.truth(depth - 1), self.truth(depth - 1)
-        number, other = self.number(depth - 1), self.number(depth - 1)
-        string = self.string(depth - 1)
-        return self.chance.choice(
-            (
-                f"{one} AND {two}", f"{one} OR {two}", f"NOT {one}", f"! {one}", f"({one})",
-                f"{number} {self.chance.choice(_COMPARED)} {other}", f"{one} = {two}",
-                f"{number} BETWEEN {other} AND {self.number(depth - 1)}", f"{number} IS NULL",
-                f"{number} NOT IN ({other}, 1)", f"{string} LIKE 'a%'", f"{number} IS NOT NULL",
-                f"{string} NOT LIKE '%b!%' ESCAPE '!'", f"{string} RLIKE '^b'", f"{one} IS TRUE",
-                f"{number} IS DISTINCT FROM {other}", f"{string} LIKE ANY ('a', {string})",
-                f"{string} ILIKE 'A_'", f"{number} < {other} IS NOT NULL",
-            )
-        )  # fmt: skip
+The others the planner does not read: it says that it cannot plan them yet, or that they are wrong,
+which Spark says, too, or which is ``untrue``; or it raises what is no error of its own."""
+FAULTS = ("differs", "refused", "untrue", "crash")
 
 
 @dataclass
 class Judged:
-    """The number of texts by what came of them, and those that are faults: text, and why."""
+    """The number of texts by what came of them, and those that are faults: text, what, and why."""
 
     counts: Counter[str] = field(default_factory=Counter)
-    faults: list[tuple[str, str]] = field(default_factory=list)
+    faults: list[tuple[str, str, str]] = field(default_factory=list)
 
-    @property
-    def otherwise(self) -> list[tuple[str, str]]:
-        """The faults that would be silent: texts that Spark takes and reads otherwise."""
-        return [fault for fault in self.faults if fault[1].startswith("differs")]
+    def add(self, other: Judged) -> None:
+        self.counts += other.counts
+        self.faults += other.faults
 
 
-def judged(engine: Engine, count: int, seed: int) -> Judged:
-    """Make texts and have Spark judge those that the planner reads."""
-    from forerun.spark_jobs.engines.judging import outcome_of, session_over
+class Judge:
+    """Spark's analyzer and optimizer over the tables of the grammar, asked without a DataFrame for
+    each text, which would take as long again."""
 
-    found, session = Judged(), session_over(engine.session, (TABLE,))
-    for text in texts(count, seed):
+    def __init__(self, engine: Engine) -> None:
+        from forerun.spark_jobs.engines.judging import session_over
+
+        self.session: Any = session_over(engine.session, NAMED)
+        context = self.session.sparkContext
+        self._state = self.session._jsparkSession.sessionState()
+        self._mode = context._jvm.org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
+
+    def analyzed(self, sql: str) -> Any:
+        """The analyzed plan of a text. Raises what Spark refuses it with."""
+        execution = self._state.executePlan(self._state.sqlParser().parsePlan(sql), self._mode)
+        execution.assertAnalyzed()
+        return execution
+
+    def came_of(self, text: str) -> tuple[Came, str]:
         try:
             query = read_query(text, SOURCES)
         except ForerunError as error:
-            found.counts[f"not read: {error.code}"] += 1
-            continue
-        outcome, why = outcome_of(session, text, query.reading, {})
-        found.counts[outcome] += 1
-        if outcome != "same":
-            found.faults.append((text, f"{outcome}: {why}\n  {query.reading}"))
+            return self._of_unread(text, error)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is the planner's own fault
+            return "crash", repr(error)[:600]
+        try:
+            wanted = self.analyzed(text)
+        except (PySparkException, Py4JError) as error:
+            unsure = UNKNOWN.name in repr(query.relation)
+            return "left" if unsure else "refused", _said(error)
+        try:
+            found = self.analyzed(query.reading)
+        except (PySparkException, Py4JError) as error:
+            return "differs", f"the reading is refused: {_said(error)}\n{query.reading}"
+        if wanted.analyzed().canonicalized().sameResult(found.analyzed().canonicalized()):
+            return "same", ""
+        return self._optimized(text, query.reading)
+
+    def _optimized(self, text: str, reading: str) -> tuple[Came, str]:
+        from forerun.spark_jobs.engines.judging import outcome_of
+
+        try:
+            outcome, why = outcome_of(self.session, text, reading, {})
+        except Py4JError as error:
+            return "fails", _said(error)
+        if outcome == "same":
+            return "same", ""
+        return ("fails" if outcome == "refused" else "differs"), f"{why}\n{reading}"
+
+    def _of_unread(self, text: str, error: ForerunError) -> tuple[Came, str]:
+        if error.code != "sql":
+            return "not read", error.code
+        try:
+            self.analyzed(text)
+        except (PySparkException, Py4JError):
+            return "refused by both", ""
+        return "untrue", error.message
+
+
+def _said(error: Exception) -> str:
+    message = error.getMessage() if isinstance(error, PySparkException) else str(error)
+    return (message or str(error)).partition("\n\nJVM")[0].partition("\n\tat")[0].strip()[:600]
+
+
+def judged(engine: Engine, count: int, seed: int, *, shrink: bool = False) -> Judged:
+    """Make texts and have Spark judge those that the planner reads."""
+    judge, found = Judge(engine), Judged()
+    for text in texts(count, seed):
+        came, why = judge.came_of(text)
+        found.counts[came] += 1
+        if came in FAULTS:
+            found.faults.append((_short(judge, text, came, why) if shrink else text, came, why))
     return found
 
 
-def texts(count: int, seed: int) -> Iterator[str]:
-    """Yield so many texts; a seed gives the same ones."""
-    made = Texts(random.Random(seed))
-    for _ in range(count):
-        yield made.text()
+def _short(judge: Judge, text: str, came: Came, why: str) -> str:
+    """The shortest text found of which the same comes, for the same kind of reason."""
+    kind = why[:24]
+
+    def still(one: str) -> bool:
+        again, because = judge.came_of(one)
+        return again == came and because[:24] == kind
+
+    return shorter(text, still)
 
 
-def main() -> None:
+def shards(engine: Engine, count: int, seed: int, into: Path, *, shrink: bool) -> Judged:
+    """Judge texts shard by shard, each only once for all runs with the same folder."""
+    into.mkdir(parents=True, exist_ok=True)
+    whole = Judged()
+    for number in range((count + _SHARD - 1) // _SHARD):
+        file = into / f"{seed}-{number}.json"
+        if file.exists():
+            kept = json.loads(file.read_text())
+            one = Judged(Counter(kept["counts"]), [tuple(fault) for fault in kept["faults"]])
+        else:
+            size = min(_SHARD, count - number * _SHARD)
+            one = judged(engine, size, seed * 1_000_003 + number, shrink=shrink)
+            file.write_text(json.dumps({"counts": one.counts, "faults": one.faults}))
+        whole.add(one)
+        _say(f"{sum(whole.counts.values())} {dict(whole.counts)}")
+    return whole
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def main(arguments: Iterable[str] | None = None) -> None:
+    import logging
+
     from forerun.spark_jobs.engines.spark import start_spark
 
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
+    parser.add_argument("--into", type=Path, required=True)
+    parser.add_argument("--shrink", action="store_true")
+    options = parser.parse_args(None if arguments is None else list(arguments))
+    logging.disable(
+        logging.CRITICAL
+    )  # PySpark logs each text that it refuses, with the JVM's stack
     engine = start_spark(master="local[1]")
     engine.session.sparkContext.setLogLevel("OFF")
-    counts: Counter[str] = Counter()
-    for begun in range(0, options.count, _AT_ONCE):
-        found = judged(engine, min(_AT_ONCE, options.count - begun), options.seed + begun)
-        counts += found.counts
-        for text, why in found.faults:
-            sys.stdout.write(f"{text!r}\n  {why[:700]}\n")
-        sys.stdout.write(f"{dict(counts)}\n")
-        sys.stdout.flush()
+    found = shards(engine, options.count, options.seed, options.into, shrink=options.shrink)
+    for text, came, why in found.faults:
+        _say(f"{came}: {text!r}\n  {why[:700]}")
+    _say(f"{dict(found.counts)}")
     engine.stop()
 
 

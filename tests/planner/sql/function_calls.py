@@ -55,6 +55,22 @@ sum(d * d); avg(d * d * d); sum(cast(a as smallint)); avg(cast(d as decimal(38, 
 sum(cast(d as decimal(38, 10))); mode(a); count_if(h); max_by(a, b);
 std(a); stddev_pop(d); var_samp(e); covar_samp(a, b); some(h);
 any(h); bool_or(h); mean(d); min_by(c, a); first_value(c); last_value(f); bit_and(a); bit_xor(b);
-bit_or(a)
+bit_or(a); array_join(array('a'), ','); quote(c); parse_url(c, 'HOST'); to_char(f, 'yyyy');
+to_varchar(f, 'yyyy'); to_csv(named_struct('a', 1)); to_xml(named_struct('a', 1));
+try_parse_url(c, 'HOST'); conv(c, 10, 2); make_valid_utf8(c); mask(c); validate_utf8(c);
+xpath_string('<a/>', 'a'); try_url_decode(c); arrays_overlap(array(1), array(2));
+is_valid_utf8(c); luhn_check(c); map_contains_key(map('a', 1), 'a'); xpath_boolean('<a/>', 'a');
+bitmap_bit_position(b); bitmap_bucket_number(b); bitmap_count(cast(c as binary));
+hll_sketch_estimate(cast(c as binary)); theta_sketch_estimate(cast(c as binary));
+xpath_long('<a>1</a>', 'a'); xpath_double('<a>1</a>', 'a'); xpath_number('<a>1</a>', 'a');
+nanvl(e, e); try_to_date(c); to_timestamp_ltz(c); make_timestamp(2020, 1, 1, 1, 1, 1);
+make_timestamp_ltz(2020, 1, 1, 1, 1, 1); try_make_timestamp(2020, 1, 1, 1, 1, 1);
+try_to_timestamp(c); try_make_timestamp_ltz(2020, 1, 1, 1, 1, 1); try_to_binary(c);
+hll_union(cast(c as binary), cast(c as binary)); make_timestamp_ntz(2020, 1, 1, 1, 1, 1);
+theta_union(cast(c as binary), cast(c as binary)); to_timestamp_ntz(c); split(c, 'a');
+try_make_timestamp_ntz(2020, 1, 1, 1, 1, 1); regexp_extract_all(c, '(a)', 1);
+json_object_keys(c); xpath('<a/>', 'a'); abs(c); negative(c); reverse(a);
+left(cast(c as binary), 1); lpad(cast(c as binary), 3, cast(c as binary));
+collect_list(a); collect_set(d)
 """
 CALLS = tuple(part.strip() for part in _TEXT.replace("\n", " ").split(";"))
