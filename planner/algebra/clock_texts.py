@@ -29,8 +29,8 @@ TAKEN: Mapping[str, str] = {
     **dict.fromkeys(_TAKE_DATES.split(), "DATE"),
     **dict.fromkeys(_TAKE_TIMESTAMPS.split(), "TIMESTAMP"),
 }
-"""What a function casts a text among its arguments to, by its name, from the signatures that Spark
-documents. Nothing compares it with the casts of Spark's analyzer yet: a function that is missing
+"""What a function casts a text among its arguments to, by its name. A test asks Spark's analyzer of
+its whole registry (``tests/spark/test_clock_texts_on_spark.py``), since a function that is missing
 here is taken for a constant of its text."""
 
 

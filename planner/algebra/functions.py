@@ -133,13 +133,13 @@ def result_type(
 
 
 def _bytes(name: str, types: tuple[DataType, ...]) -> DataType:
-    """Of a function of texts that is given bytes."""
+    """Return the type that a function of texts gives bytes."""
     return BINARY if set(types[name == "elt" :]) <= {BINARY, INT} else UNKNOWN
 
 
 def _same(name: str, first: DataType) -> DataType:
-    """Of a function that gives what it is given, but for texts that become numbers or are made of
-    anything."""
+    """Return the type of a function that gives what it is given, but for texts that become numbers
+    or are made of anything."""
     if first == STRING and name in ("abs", "negative", "positive"):
         return DOUBLE
     if name == "reverse" and not first.name.upper().startswith("ARRAY"):

@@ -1,4 +1,4 @@
-"""What the functions of Spark's registry take: how many arguments, of which kinds, which constant.
+"""The arguments that functions of Spark's registry take: how many, of which kinds, which constant.
 
 Made by asking Spark 4.1's analyzer about columns of every kind; ``tests/spark/
 test_types_on_spark.py`` asks again. What is not in a table is not checked: the types of three and
@@ -211,9 +211,9 @@ def misfit(name: str, types: Sequence[DataType], varying: Sequence[bool]) -> str
     """Say why Spark does not take a call of a function; empty if it does, or if that is not known.
     ``varying``: which arguments read a column."""
     count = len(types)
-    numbers = _numbers().get(name)
-    if numbers is not None and count not in numbers:
-        return f"takes {_said(numbers)} arguments, not {count}"
+    taken = numbers().get(name)
+    if taken is not None and count not in taken:
+        return f"takes {_said(taken)} arguments, not {count}"
     for place in _constants().get(name, ()):
         if place < count and varying[place]:
             return f"takes a constant as argument {place + 1}"
@@ -234,19 +234,20 @@ _MOST = 1_000_000
 
 
 @cache
-def _numbers() -> dict[str, range | tuple[int, ...]]:
+def numbers() -> dict[str, range | tuple[int, ...]]:
+    """Return, by function, of how many arguments it is."""
     return {name: _range(key) for key, names in _lines(_NUMBERS) for name in names}
 
 
 @cache
 def of_one() -> dict[str, str]:
-    """By function: the kinds that it takes, called with one argument."""
+    """Return, by function, the kinds that it takes, called with one argument."""
     return {name: kinds for kinds, names in _lines(_ONE) for name in names}
 
 
 @cache
 def of_two() -> dict[str, frozenset[str]]:
-    """By function: the pairs of kinds that it takes, called with two arguments."""
+    """Return, by function, the pairs of kinds that it takes, called with two arguments."""
     found = {}
     for key, names in _lines(_TWO):
         products = (product.split("*") for product in key.split())

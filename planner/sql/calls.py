@@ -156,7 +156,7 @@ _ORDERED = ("greatest", "least")
 
 
 def _as_text(type_: DataType) -> bool | None:
-    """Whether it is a text; None for what may stand beside texts and others."""
+    """Return whether it is a text; None for what may stand beside texts and others."""
     return None if type_ == NULL or not type_.is_known else type_ == STRING
 
 
@@ -223,7 +223,7 @@ _SPECIAL: dict[str, Callable[[tuple[Scalar, ...]], Scalar | None]] = {
 
 
 def _has_element(args: tuple[Scalar, ...]) -> bool:
-    """Whether the second argument may be an element of the array that the first one is."""
+    """Return whether the second argument may be an element of the array that the first one is."""
     if len(args) != 2 or not args[0].type.name.upper().startswith("ARRAY<"):
         return True
     return common_type(parse_type(args[0].type.name[6:-1]), args[1].type) is not None

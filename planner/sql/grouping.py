@@ -140,7 +140,7 @@ def bind_call(binder: Binder, node: exp.Expr) -> AggregateCall:
 
 
 def _is_drawn(part: Scalar) -> bool:
-    """Whether it is another value in each row, whatever the row holds."""
+    """Return whether it is another value in each row, whatever the row holds."""
     kind = KINDS.get(part.name) if isinstance(part, Call) else None
     return kind in (FunctionKind.RANDOM, FunctionKind.PLACE)
 

@@ -86,7 +86,7 @@ class _Reading:
 
 
 class _Rule(ABC):
-    """What may stand in a place."""
+    """Something that may stand in a place."""
 
     @abstractmethod
     def ends(self, reading: _Reading, place: int) -> Ends:
@@ -94,7 +94,7 @@ class _Rule(ABC):
 
     @abstractmethod
     def begins(self, word: Word) -> bool:
-        """Whether it may begin with a token. True also where it may be nothing at all."""
+        """Return whether it may begin with a token."""
 
     @cached_property
     def is_optional(self) -> bool:

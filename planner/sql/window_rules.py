@@ -1,4 +1,4 @@
-"""What Spark asks of a window function: an order, a frame, constants among its arguments.
+"""The demands of Spark on a window function: an order, a frame, constants among its arguments.
 
 sqlglot reads any of them over any window. What Spark's analyzer refuses is refused here, where the
 text is read, and not in the night.
@@ -130,7 +130,7 @@ def _check_bounds(text: QueryText, node: exp.Expr, frame: str, order: Sequence[S
 
 
 def _place(bound: str) -> tuple[int, bool] | None:
-    """How many rows after the current one a bound is, and whether it is written as an offset."""
+    """Return how many rows after the current one a bound is, and whether it is an offset."""
     found = _BOUND.fullmatch(bound)
     if found is None or found["by"] is None:
         return (0, False) if bound == "CURRENT ROW" else None

@@ -3,7 +3,7 @@ them: many in one query, since one alone takes as long."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -40,13 +40,26 @@ def make_table(session: Any) -> None:
 
 def sparks(session: Any, expressions: Sequence[str], *, aggregated: bool = False) -> list[str]:
     """The type that Spark gives each expression, empty for one that it refuses."""
+    return _each(session, expressions, lambda item: item.dataType().sql(), aggregated)
+
+
+def analyzed(session: Any, expressions: Sequence[str]) -> list[str]:
+    """What Spark's analyzer makes of each expression, empty for one that it refuses."""
+    return _each(session, expressions, lambda item: item.toString(), aggregated=False)
+
+
+def _each(
+    session: Any, expressions: Sequence[str], of: Callable[[Any], str], aggregated: bool
+) -> list[str]:
     found: list[str] = []
     for begin in range(0, len(expressions), _AT_ONCE):
-        found += _some(session, expressions[begin : begin + _AT_ONCE], aggregated)
+        found += _some(session, expressions[begin : begin + _AT_ONCE], of, aggregated)
     return found
 
 
-def _some(session: Any, expressions: Sequence[str], aggregated: bool) -> list[str]:
+def _some(
+    session: Any, expressions: Sequence[str], of: Callable[[Any], str], aggregated: bool
+) -> list[str]:
     """Where one of them cannot even be looked at, each half by itself."""
     state = session._jsparkSession.sessionState()
     listed = ", ".join(f"{one} AS r{number}" for number, one in enumerate(expressions))
@@ -56,15 +69,13 @@ def _some(session: Any, expressions: Sequence[str], aggregated: bool) -> list[st
         )
         items = plan.aggregateExpressions() if aggregated else plan.projectList()
         each = [items.apply(number) for number in range(len(expressions))]
-        return [item.dataType().sql() if item.resolved() else "" for item in each]
+        return [of(item) if item.resolved() else "" for item in each]
     except (PySparkException, Py4JError):
         if len(expressions) == 1:
             return [""]
         half = len(expressions) // 2
-        return [
-            *_some(session, expressions[:half], aggregated),
-            *_some(session, expressions[half:], aggregated),
-        ]
+        one, two = expressions[:half], expressions[half:]
+        return [*_some(session, one, of, aggregated), *_some(session, two, of, aggregated)]
 
 
 def planners(expression: str) -> str:
