@@ -128,10 +128,13 @@ def require_moment(text: QueryText, node: exp.Expr, written: str, to: DataType) 
     """Refuse a literal of a type whose text is no moment, which is an error where Spark parses."""
     found = _LOOSE.fullmatch(written.strip())
     month, day = (int(part or 1) for part in (found[1], found[2])) if found else (0, 0)
-    if not is_by_clock(written) and not (1 <= month <= 12 and 1 <= day <= 31):
+    if _EPOCH.match(written) or is_by_clock(written):
+        return
+    if not (1 <= month <= 12 and 1 <= day <= 31):
         raise text.error(node, f"'{written}' is no {to}")
 
 
+_EPOCH = re.compile(r"\s*epoch(?![A-Za-z])", re.IGNORECASE)
 _LOOSE = re.compile(r"[+-]?\d{4,7}(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?", re.DOTALL)
 """What Spark reads as a date: less than two digits for a month or a day, or none of them."""
 
