@@ -22,13 +22,13 @@ from forerun.include.machine.jvm import java_executable
 from forerun.include.machine.settings import allowed_functions
 from forerun.include.machine.wall_clock import utc_now
 from forerun.include.reports.clock import parse_day
+from forerun.include.reports.declared import declared_sources
 from forerun.include.reports.front_matter import has_front_matter, read_report_file
 from forerun.include.reports.parameters import Parameter, day_parameters, parse_parameters
 from forerun.include.reports.spec import ReportSpec, decode_report
 from forerun.include.runs.day_request import sql_of
-from forerun.planner.algebra.types import parse_type
 from forerun.planner.errors import ForerunError
-from forerun.planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
+from forerun.planner.request import PlanRequest, Settings, Source, TimePoint
 from forerun.planner.sql.question import question_of
 from forerun.planner.sql.table_names import tables_read
 from forerun.simulation.planning import ReportFileError, read_report, report_files, sources
@@ -193,17 +193,10 @@ def _of_sql(path: Path, tables: Path, at: date, own: Sequence[Parameter]) -> _Wa
 
 
 def _of_spec(spec: ReportSpec, at: date) -> _Wanted:
-    found = tuple(
-        Source(
-            name=source.name,
-            columns=tuple(
-                SourceColumn(name=c.name, type=parse_type(c.type)) for c in source.columns
-            ),
-        )
-        for source in spec.sources
-    )
     at = spec.bounds(at)[1]
-    return _Wanted(_request(spec.name, sql_of(spec), found, spec.parameters_on(at)), spec)
+    return _Wanted(
+        _request(spec.name, sql_of(spec), declared_sources(spec), spec.parameters_on(at)), spec
+    )
 
 
 def _request(

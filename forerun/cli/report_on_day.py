@@ -7,17 +7,15 @@ from dataclasses import dataclass
 from datetime import date, datetime
 
 from forerun.include.machine.settings import allowed_functions
+from forerun.include.reports.declared import read_declared
 from forerun.include.reports.spec import ReportSpec
 from forerun.include.reports.start_when import start_text
 from forerun.include.runs.day_request import sql_of
 from forerun.include.runs.prepare import imagine_generation, prepare_run
 from forerun.include.sources.completeness import find_missing
 from forerun.include.state.opening import default_store
-from forerun.planner.algebra.types import parse_type
 from forerun.planner.errors import ForerunError
 from forerun.planner.explain.tree import render
-from forerun.planner.request import Source, SourceColumn
-from forerun.planner.sql.frontend import read_query
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,21 +70,7 @@ def report_on_day(spec: ReportSpec, day: date, now: datetime) -> ReportOnDay:
     """Look at a report of the day, or of the period that has it. Nothing is written. Raises
     :class:`ForerunError` for a text that cannot be read."""
     day = spec.bounds(day)[1]
-    query = read_query(
-        sql_of(spec),
-        [
-            Source(
-                name=source.name,
-                columns=tuple(
-                    SourceColumn(name=c.name, type=parse_type(c.type), nullable=c.nullable)
-                    for c in source.columns
-                ),
-            )
-            for source in spec.sources
-        ],
-        allowed_functions=allowed_functions(),
-        parameters=spec.parameters_on(day),
-    )
+    query = read_declared(spec, sql_of(spec), allowed_functions())
     found = zip(query.names, query.relation.columns, strict=True)
     plan, is_planned = _plan(spec, day, now)
     return ReportOnDay(

@@ -75,13 +75,26 @@ def read_report_file(path: Path) -> ReportFile:
     given.setdefault("name", path.stem)
     # The text keeps its lines, so that an error of the SQL names the line of the file.
     given["sql"] = "\n" * text.count("\n", 0, found.end()) + text[found.end() :]
+    return ReportFile(build_report(given, str(path), lines), options)
+
+
+def build_report(
+    given: dict[str, Any], where: str, lines: Mapping[Place, int] | None = None
+) -> ReportSpec:
+    """Build a report from its fields as YAML or JSON has them: records of one of several kinds
+    under the name of their class, sources by their names. ``where`` names what the fields stand in,
+    and ``lines`` on which line of it each does.
+
+    Raises :class:`SpecError` that names all of that.
+    """
+    path, lines = where, dict(lines or {})
     if isinstance(given.get("sources"), Mapping):
         for number, name in enumerate(given["sources"]):
             own = {place: line for place, line in lines.items() if place[:2] == ("sources", name)}
             lines |= {("sources", number, *place[2:]): line for place, line in own.items()}
         given["sources"] = [{"name": name, **one} for name, one in given["sources"].items()]
     try:
-        return ReportFile(_build(ReportSpec, given, (), path, lines), options)
+        return typing.cast(ReportSpec, _build(ReportSpec, given, (), path, lines))
     except _LocatedError:
         raise
     except ForerunError as error:
@@ -117,7 +130,7 @@ def _parse(path: Path, text: str, first: int) -> tuple[dict[str, Any], dict[Plac
     return given, lines
 
 
-def _build(kind: Any, given: Any, place: Place, path: Path, lines: Mapping[Place, int]) -> Any:
+def _build(kind: Any, given: Any, place: Place, path: str, lines: Mapping[Place, int]) -> Any:
     """A value of a declared type, records built from mappings."""
     origin, args = typing.get_origin(kind), typing.get_args(kind)
     if origin is typing.Annotated:
@@ -148,7 +161,7 @@ def _build(kind: Any, given: Any, place: Place, path: Path, lines: Mapping[Place
 
 
 def _build_one_of(
-    kinds: tuple[Any, ...], given: Any, place: Place, path: Path, lines: Mapping[Place, int]
+    kinds: tuple[Any, ...], given: Any, place: Place, path: str, lines: Mapping[Place, int]
 ) -> Any:
     records = {
         kind.__name__: kind for kind in kinds if is_dataclass(kind) and isinstance(kind, type)
@@ -169,8 +182,9 @@ def _build_one_of(
 
 
 def _located(
-    path: Path, lines: Mapping[Place, int], place: Place, message: str, hint: str
+    path: str, lines: Mapping[Place, int], place: Place, message: str, hint: str
 ) -> _LocatedError:
-    at = next(lines[place[:n]] for n in range(len(place), -1, -1) if place[:n] in lines)
-    named = ".".join(map(str, place))
-    return _LocatedError(f"{path}, line {at}{f', {named}' if named else ''}: {message}", hint=hint)
+    lined = (lines[place[:n]] for n in range(len(place), -1, -1) if place[:n] in lines)
+    line, named = next(lined, None), ".".join(map(str, place))
+    parts = (path, f"line {line}" if line else "", named)
+    return _LocatedError(f"{', '.join(filter(None, parts))}: {message}", hint=hint)

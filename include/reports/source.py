@@ -33,6 +33,9 @@ class SourceSpec:
 
     name: str
     """The name of the table in the query."""
+    table: str = ""
+    """The table's name in the query if that has dots, such as ``shop.sales``; the query is then
+    read with ``name`` in its place."""
     path: str
     """The folder of a day's files, a path or URI (``file://``, ``s3://``) in which ``{ds}`` is the
     report date, ``{ds_nodash}``, ``{yyyy}``, ``{mm}`` and ``{dd}`` its parts. All files below it
@@ -121,6 +124,13 @@ FORMATS = ("parquet", "csv")
 
 
 def _check_source(source: SourceSpec) -> None:
+    if "." in source.name:
+        plain = source.name.replace(".", "_")
+        raise SpecError(
+            f"a source is named {source.name!r}, and its files lie in a folder of that name",
+            hint=f"Write name={plain!r}, table={source.name!r}: the query may have the name with "
+            "dots.",
+        )
     check_name(source.name, "a source")
     what = f"source {source.name}"
     if source.format not in FORMATS:

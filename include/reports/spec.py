@@ -47,7 +47,7 @@ from forerun.include.reports.start_when import (
 )
 from forerun.planner.contract.codec import from_json, to_json
 from forerun.planner.contract.seal import unseal
-from forerun.planner.errors import ContractError
+from forerun.planner.errors import ContractError, SqlError
 
 __all__ = [
     "MOST_SAMPLED",
@@ -162,6 +162,7 @@ class ReportSpec:
             sources = (replace(s, over=s.over or self.period) for s in self.sources)
             object.__setattr__(self, "sources", tuple(sources))
         _check_report(self)
+        object.__setattr__(self, "sql", self.with_source_names(self.sql))
         check_parameters(self.parameters, f"report {self.name}")
 
     @property
@@ -230,6 +231,19 @@ class ReportSpec:
     def points(self, day: date) -> tuple[datetime, ...]:
         """The instants of the runs of ``day``, in UTC."""
         return tuple(parse_time(r.at, "a run").on(day, self.zone) for r in self.policy.runs)
+
+    def with_source_names(self, text: str) -> str:
+        """Return a text with the names of sources where it has tables of other names
+        (``SourceSpec.table``); as it is where it does not parse, which is said when it is read."""
+        names = {source.table.lower(): source.name for source in self.sources if source.table}
+        if not names or not text.strip():
+            return text
+        from forerun.planner.sql.views import with_plain_names
+
+        try:
+            return with_plain_names(text, names)
+        except SqlError:
+            return text
 
     def parameters_on(self, day: date) -> tuple[Parameter, ...]:
         """The named parameters of the SQL with their values on ``day``."""

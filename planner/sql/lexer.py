@@ -31,6 +31,7 @@ _CONTROL = {
     "0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_",
 }  # fmt: skip
 _NOT_A_LINE_END = re.compile(r"[^\r\n]")
+_LINE_ENDS = re.compile(r"\r\n|\r|\n")
 _BYTES = frozenset({"x"})
 """Words before a quote whose text sqlglot reads itself: ``X'1F'``."""
 
@@ -92,6 +93,19 @@ def tokens_of(text: QueryText, read: FilledText | None = None) -> list[Token]:
         raise text.error_at(0, "the text has a character that no query has") from None
     valued = [_with_value(token, read.quoted) for token in tokens]
     return list(_with_queries(_with_suffixes(valued, text.sql)))
+
+
+def on_one_line(sql: str) -> str:
+    """Return a text without comments and without line ends outside of strings, and without a
+    semicolon at its end. Raises :class:`forerun.planner.errors.SqlError` as :func:`tokens_of`."""
+    text, pieces, done = QueryText(sql), list[str](), 0
+    for found in _scanned(text):
+        start, end = (found.start, found.end) if isinstance(found, _Quoted) else found
+        pieces.append(" ".join(_LINE_ENDS.split(sql[done:start])))
+        pieces.append(sql[start:end] if isinstance(found, _Quoted) else " ")
+        done = end
+    pieces.append(" ".join(_LINE_ENDS.split(sql[done:])))
+    return "".join(pieces).strip().rstrip(";").rstrip()
 
 
 _BEFORE_QUERY = frozenset({

@@ -17,7 +17,12 @@ from forerun.airflow.assets import report_asset, warning_asset
 from forerun.airflow.authoring.dag import ProgressiveTaskGroup, progressive_dag
 from forerun.airflow.authoring.form import report_params
 from forerun.airflow.authoring.group_dag import group_dag
-from forerun.airflow.authoring.report_files import progressive_report, report_folder
+from forerun.airflow.authoring.report_files import (
+    dbt_project,
+    progressive_report,
+    report_folder,
+    with_views,
+)
 from forerun.airflow.watching.deadlines import deadline_alerts
 from forerun.include.reports.cluster import Blackout, Cluster
 from forerun.include.reports.expectations import Expectation, expect
@@ -81,6 +86,7 @@ __all__ = [
     "VersionedFolder",
     "Weekly",
     "WhenComplete",
+    "dbt_project",
     "deadline_alerts",
     "decode_report",
     "encode_report",
@@ -92,4 +98,5 @@ __all__ = [
     "report_folder",
     "report_params",
     "warning_asset",
+    "with_views",
 ]

@@ -38,9 +38,9 @@ def test_every_option_of_authors_has_a_sentence():
 
 def test_every_record_that_authors_import_is_on_the_page():
     functions = {
-        "ProgressiveTaskGroup", "deadline_alerts", "decode_report", "encode_report", "expect",
-        "group_dag", "progressive_dag", "progressive_report", "report_asset", "report_folder",
-        "report_params", "warning_asset",
+        "ProgressiveTaskGroup", "dbt_project", "deadline_alerts", "decode_report", "encode_report",
+        "expect", "group_dag", "progressive_dag", "progressive_report", "report_asset",
+        "report_folder", "report_params", "warning_asset", "with_views",
     }  # fmt: skip
     assert set(airflow.__all__) - functions <= set(RECORDS)
 

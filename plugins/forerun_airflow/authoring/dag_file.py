@@ -30,13 +30,17 @@ def read_sql(spec: ReportSpec) -> ReportSpec:
     Raises :class:`forerun.include.reports.spec.SpecError` when the file cannot be read or is empty,
     and when the SQL is no query over the declared sources.
     """
-    if spec.sql_file:
-        spec = _with_text(spec, Path(dag_file()).absolute().parent)
+    spec = with_text(spec)
     check_sql(spec)
     return spec
 
 
-def _with_text(spec: ReportSpec, folder: Path) -> ReportSpec:
+def with_text(spec: ReportSpec) -> ReportSpec:
+    """Return the report with its SQL text, unchecked. Raises
+    :class:`forerun.include.reports.spec.SpecError` when its file cannot be read."""
+    if not spec.sql_file:
+        return spec
+    folder = Path(dag_file()).absolute().parent
     try:
         text = (folder / spec.sql_file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from datetime import datetime
 from pathlib import Path
@@ -13,21 +13,29 @@ from airflow.sdk import DAG, BaseOperator
 from airflow.sdk.exceptions import AirflowFailException
 
 from forerun.airflow.authoring.dag import progressive_dag
-from forerun.airflow.authoring.dag_file import dag_file
+from forerun.airflow.authoring.dag_file import dag_file, with_text
+from forerun.include.machine.settings import allowed_functions
+from forerun.include.reports.dbt_manifest import read_manifest_reports
 from forerun.include.reports.front_matter import read_report_file
 from forerun.include.reports.spec import ReportSpec, SpecError
+from forerun.include.reports.views import SharedView, read_views
+from forerun.include.reports.views import with_views as put_in
 from forerun.planner.errors import ForerunError
 
 _FIELDS = frozenset(field.name for field in fields(ReportSpec))
 
 
-def report_folder(folder: str, *, start_date: datetime, **options: Any) -> dict[str, DAG]:
+def report_folder(
+    folder: str, *, start_date: datetime, views: str = "", **options: Any
+) -> dict[str, DAG]:
     """Return a DAG for each SQL file of a folder, by name, from the fields in its first comment
     (:mod:`forerun.include.reports.front_matter`).
 
     A relative ``folder`` lies beside the DAG file. ``options`` are those of
-    :func:`progressive_dag`, for all of them; those under ``dag`` in a file are added. A file that
-    is wrong breaks its own report only: its DAG has one task that fails, and says why. Use it as
+    :func:`progressive_dag`, for all of them; those under ``dag`` in a file are added. ``views``
+    names a folder of views (:mod:`forerun.include.reports.views`) that the reports may read, beside
+    the DAG file, too. A file that is wrong breaks its own report only: its DAG has one task that
+    fails, and says why. Use it as
 
         globals().update(report_folder("reports", start_date=datetime(2026, 1, 1)))
 
@@ -40,9 +48,10 @@ def report_folder(folder: str, *, start_date: datetime, **options: Any) -> dict[
             f"there is no SQL file in {place}",
             hint="Name a folder with files *.sql, absolute or beside the DAG file.",
         )
+    shared = read_views(Path(dag_file()).absolute().parent / views) if views else ()
     made: dict[str, DAG] = {}
     for path in files:
-        dag = _dag_of(path, start_date, options)
+        dag = _dag_of(path, shared, start_date, options)
         if dag.dag_id in made:
             raise SpecError(
                 f"two files of {place} make a DAG {dag.dag_id}", hint="Give one another name."
@@ -51,17 +60,51 @@ def report_folder(folder: str, *, start_date: datetime, **options: Any) -> dict[
     return made
 
 
-def _dag_of(path: Path, start_date: datetime, options: dict[str, Any]) -> DAG:
+def _dag_of(
+    path: Path, views: Sequence[SharedView], start_date: datetime, options: dict[str, Any]
+) -> DAG:
     try:
         found = read_report_file(path)
-        return progressive_dag(found.spec, start_date=start_date, **{**options, **found.options})
+        spec = put_in(found.spec, views, allowed_functions())
+        return progressive_dag(spec, start_date=start_date, **{**options, **found.options})
     except ForerunError as error:
-        return _broken(path, start_date, error)
+        return broken_dag(path.stem, start_date, error)
 
 
-def _broken(path: Path, start_date: datetime, error: ForerunError) -> DAG:
+def with_views(spec: ReportSpec, folder: str) -> ReportSpec:
+    """Return a report with the views of a folder that its text reads
+    (:mod:`forerun.include.reports.views`). A relative ``folder`` lies beside the DAG file."""
+    views = read_views(Path(dag_file()).absolute().parent / folder)
+    return put_in(with_text(spec), views, allowed_functions())
+
+
+def dbt_project(manifest: str, *, start_date: datetime, **options: Any) -> dict[str, DAG]:
+    """Return a DAG for each model of a dbt project that has ``meta.forerun``, by name
+    (:mod:`forerun.include.reports.dbt_manifest`).
+
+    ``manifest`` is the ``target/manifest.json`` of ``dbt compile``; a relative one lies beside the
+    DAG file. ``options`` are those of :func:`progressive_dag`, for all of them; those under ``dag``
+    in ``meta.forerun`` are added. A model that is wrong breaks its own report only. Raises
+    :class:`SpecError` for a manifest that cannot be read.
+    """
+    path = Path(dag_file()).absolute().parent / manifest
+    made = {}
+    for name, found in read_manifest_reports(path, allowed_functions()).items():
+        try:
+            if isinstance(found, ForerunError):
+                raise found
+            notes = {"doc_md": "\n".join(found.left_out)} if found.left_out else {}
+            own = {**options, **notes, **found.file.options}
+            made[name] = progressive_dag(found.file.spec, start_date=start_date, **own)
+        except ForerunError as error:
+            made[name] = broken_dag(name, start_date, error)
+    return made
+
+
+def broken_dag(name: str, start_date: datetime, error: ForerunError) -> DAG:
+    """Return the DAG of a report that cannot be read: it has one task, which fails and says why."""
     with DAG(
-        dag_id=path.stem,
+        dag_id=name,
         start_date=start_date,
         schedule=None,
         description=f"Broken: {error.message}",

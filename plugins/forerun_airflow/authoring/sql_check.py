@@ -8,6 +8,7 @@ about 0.2 CPU seconds per file, for the parser, and milliseconds per report
 from __future__ import annotations
 
 from forerun.include.machine.settings import allowed_functions
+from forerun.include.reports.declared import read_declared
 from forerun.include.reports.spec import PartitionFolder, ReportSpec, SpecError
 from forerun.planner.errors import ForerunError
 
@@ -19,28 +20,8 @@ def check_sql(spec: ReportSpec) -> None:
     Raises :class:`forerun.include.reports.spec.SpecError` with the report's name, and line and
     column; and for a result that has the column of the partition folder that it goes to.
     """
-    # Here, not above: a DAG file without a report needs no parser.
-    from forerun.planner.algebra.types import parse_type
-    from forerun.planner.request import Source, SourceColumn
-    from forerun.planner.sql.frontend import read_query
-
-    sources = [
-        Source(
-            name=source.name,
-            columns=tuple(
-                SourceColumn(name=c.name, type=parse_type(c.type), nullable=c.nullable)
-                for c in source.columns
-            ),
-        )
-        for source in spec.sources
-    ]
     try:
-        query = read_query(
-            spec.sql,
-            sources,
-            allowed_functions=allowed_functions(),
-            parameters=spec.parameters_on(spec.any_day),
-        )
+        query = read_declared(spec, spec.sql, allowed_functions())
     except ForerunError as error:
         raise SpecError(
             f"the SQL of report {spec.name}: {error.message}", hint=error.hint

@@ -1,0 +1,1 @@
+select segment, revenue from {{ ref('segment_revenue') }} where revenue > 100
