@@ -3,7 +3,8 @@
 A day is drawn by a seed: small tables (:mod:`forerun.simulation.invented`), how many runs there are
 and what has come by each, a method, which sources take rows back. It is simulated as ``forerun
 simulate`` does, and compared with the plain query. Where the plain query itself fails, the day has
-to fail as well.
+to fail as well. Where the small engine's plain query differs, a third engine is asked
+(:mod:`forerun.simulation.second_opinion`).
 """
 
 from __future__ import annotations
@@ -16,10 +17,13 @@ from pathlib import Path
 from typing import Literal
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from forerun.planner.contract.plan_v1 import ReliedForeignKey
 from forerun.planner.errors import ForerunError
 from forerun.planner.request import Method, TimePoint
+from forerun.simulation import second_opinion
+from forerun.simulation.accounts import DayAccount
 from forerun.simulation.day import simulate
 from forerun.simulation.deliveries import Correlation
 from forerun.simulation.invented import RealTable, invent, rows_at, write_tables
@@ -27,7 +31,7 @@ from forerun.simulation.running import Runner, scratch_folder
 from forerun.simulation.simulated_day import Simulation
 from forerun.simulation.tables import find_tables
 
-Kind = Literal["equal", "both fail", "differs", "fails alone", "not covered"]
+Kind = Literal["equal", "both fail", "differs", "fails alone", "not covered", "batch is wrong"]
 BAD: frozenset[Kind] = frozenset({"differs", "fails alone"})
 _METHODS: tuple[Method, ...] = ("progressive", "progressive", "progressive", "auto", "batch")
 _LIMITS = 0.25
@@ -117,6 +121,9 @@ class Fuzz:
         text = "\n".join(account.differences)
         if account.not_covered:
             return Verdict("not covered", "; ".join(gap["reason"] for gap in account.not_covered))
+        if runner.engine.gaps and second_opinion.agrees(self.sql, day.tables, _result(account)):
+            said = f"{runner.engine.about}: its batch is wrong, DuckDB gives what the day gave"
+            return Verdict("batch is wrong", f"{said}\n{text}")
         return Verdict("differs", text)
 
     def _simulation(self, day: FuzzedDay, work: Path) -> Simulation:
@@ -183,6 +190,13 @@ class Fuzz:
         script.write_text(f'{head}cd "$(dirname "$0")" || exit\n{lines}\n', encoding="utf-8")
         script.chmod(0o755)
         return script
+
+
+def _result(account: DayAccount) -> pa.Table:
+    """The rows that a day has published, on this machine."""
+    folder = Path(account.result.removeprefix("file://"))
+    files = sorted(folder.glob("*.parquet"))
+    return pa.concat_tables(pq.read_table(file) for file in files) if files else pa.table({})
 
 
 def _smaller(day: FuzzedDay) -> Iterator[FuzzedDay]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Container, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from typing import Literal
 
 from forerun.include.days.generations import generations
@@ -146,7 +146,7 @@ def find_backfill(
 
     Raises :class:`forerun.planner.errors.RequestError` for a range that has no days, or too many.
     """
-    if not first <= last < first + timedelta(days=_MOST_DAYS):
+    if not 0 <= (last - first).days < _MOST_DAYS:  # a sum could leave the calendar
         raise RequestError(
             f"from {first} to {last} is no range of days",
             hint=f"Give the first and the last day, at most {_MOST_DAYS} days apart.",

@@ -6,6 +6,7 @@ import json
 import random
 import subprocess
 from collections import Counter
+from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,6 +16,7 @@ from forerun.cli.app import run
 from forerun.include.sources.delivery import delivery
 from forerun.planner.contract.plan_v1 import ForeignKey, ReliedForeignKey
 from forerun.simulation.invented import RealTable, invent
+from forerun.simulation.second_opinion import agrees
 
 SQL = (
     "SELECT c.name, count(*) AS n, sum(o.amount) AS total "
@@ -67,6 +69,33 @@ def test_a_fault_is_found_and_made_small(place, capsys, monkeypatch):
     )
     assert again.returncode == 0, "without the fault the day is equal: " + again.stderr
     assert "equal to batch" in again.stdout
+
+
+def test_batch_of_the_small_engine_that_is_wrong_is_not_the_plan(place, capsys, monkeypatch):
+    """A construct that Sail gets wrong, as long as nobody has named it."""
+    (place / "report.sql").write_text(
+        "SELECT o.customer, count(*) AS n FROM orders o WHERE o.amount NOT IN "
+        "(SELECT p.amount FROM orders p WHERE p.customer < o.customer) GROUP BY o.customer"
+    )
+    monkeypatch.setattr("forerun.simulation.day.gaps_of", lambda *_: ())
+    assert fuzz(25, "--seed", "1") == 0
+    counts = json.loads(capsys.readouterr().out)["days"]
+    assert counts["batch is wrong"] > 0
+    monkeypatch.setattr("forerun.simulation.second_opinion.find_spec", lambda _: None)
+    assert fuzz(25, "--seed", "1") == 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "same"), [([(1, "2.50"), (None, "1.00")], True), ([(1, "2.50")], False), ([], False)]
+)
+def test_a_second_opinion_compares_values(rows, same):
+    schema = pa.schema([("k", pa.int32()), ("s", pa.decimal128(20, 2))])
+    given = [{"k": k, "s": Decimal(text)} for k, text in rows]
+    result = pa.Table.from_pylist(given, schema)
+    values = [Decimal("1.5"), Decimal(1), Decimal(1)]
+    tables = {"t": pa.table({"k": pa.array([1, 1, None], pa.int64()), "v": values})}
+    assert agrees("SELECT k, sum(v) AS s FROM t GROUP BY k", tables, result) is same
+    assert not agrees("SELECT no_such_function(k) AS s FROM t", tables, result)
 
 
 def test_invented_tables_hold_what_is_declared():
