@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from zoneinfo import ZoneInfo
@@ -11,7 +10,6 @@ from forerun.include.days.publishing import published_folder
 from forerun.include.engines import EngineSpec
 from forerun.include.machine.settings import allowed_functions
 from forerun.include.reports.parameters import day_parameters
-from forerun.include.runs.prepare import prepare_run, publish_result
 from forerun.include.state.layout import Generation
 from forerun.include.state.opening import open_store
 from forerun.include.state.rows import read_rows
@@ -22,7 +20,8 @@ from forerun.planner.algebra.relational import Relation
 from forerun.planner.algebra.relational import sources as sources_of
 from forerun.planner.sql.frontend import Query, read_query
 from forerun.simulation import accounts
-from forerun.simulation.accounts import DayAccount, EarlyResult, RunAccount, decided_alone
+from forerun.simulation.accounts import DayAccount, RunAccount, decided_alone
+from forerun.simulation.course import ReportCourse, run_day
 from forerun.simulation.deliveries import check_correlations
 from forerun.simulation.plain import PlainQuery
 from forerun.simulation.planning import sources as planner_sources
@@ -32,8 +31,6 @@ from forerun.simulation.simulated_day import (
     Advance,
     Say,
     Simulation,
-    arrive,
-    open_day,
     spec_of,
     write_deliveries,
 )
@@ -55,15 +52,16 @@ def simulate(what: Simulation, runner: Runner, say: Say, advance: Advance) -> Da
     say("deliveries")
     rows = write_deliveries(what, used, advance)
     plain = plain_query(what, used, runner)
-    at, runs = run_day(what, plain, say)
+    report = ReportCourse.begin(what, query.relation, plain)
+    runs = run_day(what, [report], say).runs_of(report)
     was = decided_alone(runs) if what.own_batch else ""
     if was == "batch":
-        plain_at, batch = at, runs[-1]
+        plain_at, batch = report.day.at, runs[-1]
     else:
         say("the plain query")
         plain_at, batch = plain.run()
     say("comparison")
-    day = account_of(what, query.relation, plain, at, plain_at, runs=runs, batch=batch, rows=rows)
+    day = account_of(report, plain_at, runs=runs, batch=batch, rows=rows)
     if was == "own-batch":
         return replace(day, own_batch=runs[-1])
     if what.own_batch:
@@ -91,18 +89,16 @@ def plain_query(what: Simulation, used: Sequence[str], runner: Runner) -> PlainQ
 
 
 def account_of(
-    what: Simulation,
-    query: Relation,
-    plain: PlainQuery,
-    at: Generation,
+    report: ReportCourse,
     plain_at: Generation,
     *,
     runs: tuple[RunAccount, ...],
     batch: RunAccount,
     rows: Mapping[str, tuple[int, ...]],
 ) -> DayAccount:
-    """The account of a day that is over, compared with the plain query; ``rows`` are those of each
-    table that were there at each run."""
+    """The account of a report's day that is over, compared with the plain query; ``rows`` are those
+    of each table that were there at each run."""
+    what, at, plain = report.what, report.day.at, report.plain
     store, engine = open_store(what.store), plain.runner.engine
     day = make_account(
         store,
@@ -112,11 +108,11 @@ def account_of(
         verdict=plain.compare(at, plain_at),
         runs=runs,
         batch=batch,
-        arrivals=tuple((name, rows[name]) for name in sorted(sources_of(query))),
+        arrivals=tuple((name, rows[name]) for name in sorted(report.used)),
     )
     return replace(
         day,
-        not_covered=_not_covered(query, what.sql, engine),
+        not_covered=_not_covered(report.query, what.sql, engine),
         notes=(*day.notes, *_given_up(what, store, at)),
     )
 
@@ -143,77 +139,6 @@ def _given_up(what: Simulation, store: Store, at: Generation) -> Iterator[str]:
 def _not_covered(query: Relation, sql: str, engine: EngineSpec) -> tuple[dict[str, str], ...]:
     found = gaps_of(query, engine.gaps, sql)
     return tuple({"code": gap.code, "reason": gap.says} for gap in found)
-
-
-# -- the day -----------------------------------------------------------------------------------
-
-
-def run_day(
-    what: Simulation, plain: PlainQuery, say: Say, *, compare_early: bool = True
-) -> tuple[Generation, tuple[RunAccount, ...]]:
-    """Every run of the day in turn, and the report's pointer; the accounts of the runs. ``plain``
-    reads where the deliveries of ``what`` appear. Early results are compared with it, unless
-    ``compare_early`` is false: that takes as many batches as there are early results."""
-    runner, moments = plain.runner, plain.spec.points(plain.day)
-    opened = open_day(what, plain)
-    store = opened.store
-    at, measured, took, early, decided = opened.at, {}, {}, {}, {}
-    settings = replace(what.settings, prices=runner.engine.prices)
-    for run, moment in enumerate(moments, 1):
-        arrive(what, run)
-        say(f"run {run} of {len(moments)}")
-        started = time.perf_counter()
-        prepared = prepare_run(
-            opened,
-            run,
-            now=moment,
-            method=what.method,
-            points=what.points,
-            settings=settings,
-        )
-        took[run] = (1000 * prepared.planning_s, 1000 * (time.perf_counter() - started))
-        if not prepared.skip_reason:
-            name = f"{what.name}-run-{run}"
-            used = runner.run([prepared.plan_uri], name, tiny=prepared.tiny)
-            measured[run] = used.process_cpu_s
-        if prepared.result is None:
-            continue
-        decided[run] = prepared.result.decided
-        if compare_early and prepared.result.plan.run.early_result:
-            say(f"the plain query at run {run}")
-            early[run] = early_result(plain, store, at, run)
-    publish_result(opened, now=moments[-1])
-    runs = accounts.read_runs(store, at, weights_and_arrivals(what))
-    return at, tuple(
-        replace(
-            run,
-            process_cpu_s=measured.get(run.index) or run.process_cpu_s,
-            plan_ms=took[run.index][0],
-            prepare_ms=took[run.index][1],
-            early_result=early.get(run.index),
-            decided=decided.get(run.index, ""),
-        )
-        for run in runs
-    )
-
-
-def weights_and_arrivals(what: Simulation) -> tuple[tuple[float, float], ...]:
-    """Return for each run its price of compute and what has arrived, as :func:`accounts.read_runs`
-    takes them."""
-    return tuple((point.weight, point.arrived) for point in what.points)
-
-
-def early_result(plain: PlainQuery, store: Store, at: Generation, run: int) -> EarlyResult:
-    """The result of an early run beside the plain query over what has arrived by now."""
-    plain_at, _ = plain.run()
-    verdict = plain.compare(at, plain_at, run)
-    result = accounts.commit_with_result(store, at, run).result
-    return EarlyResult(
-        rows=result.rows if result is not None else 0,
-        equal=verdict.equal,
-        differences=verdict.differences,
-        notes=verdict.notes,
-    )
 
 
 # -- the account ---------------------------------------------------------------------------------

@@ -30,7 +30,8 @@ class AskedUnit:
 class PreparedUnits:
     """The runs for an application, in the order in which they were asked for: each one prepared, or
     why it is not. ``plan`` is what the planner said of a group's together, None if it was asked of
-    none. ``planning_s``: seconds that planning took, without pinning, statistics and storing."""
+    none. ``planning_s``: seconds that planning all of them took, without pinning, statistics and
+    storing."""
 
     runs: tuple[PreparedRun | ForerunError, ...]
     plan: GroupPlan | None
@@ -72,6 +73,8 @@ def prepare_units(units: Sequence[AskedUnit]) -> PreparedUnits:
             runs.append(_stored(one, next(results), planning_s))
         else:
             runs.append(_or_error(partial(planned, one)))
+    alone = (run for run, unit in zip(runs, units, strict=True) if not unit.points)
+    planning_s += sum(run.planning_s for run in alone if isinstance(run, PreparedRun))
     return PreparedUnits(tuple(runs), together, planning_s)
 
 

@@ -23,7 +23,8 @@ from forerun.planner.cost.prices import SPARK
 from forerun.planner.explain.sql import statements
 from forerun.planner.request import PDW, Method, Problem, Settings
 from forerun.simulation.accounts import DayAccount, RunAccount, decided_alone
-from forerun.simulation.day import account_of, plain_query, read_simulated, run_day
+from forerun.simulation.course import ReportCourse, run_day
+from forerun.simulation.day import account_of, plain_query, read_simulated
 from forerun.simulation.plain import PlainQuery
 from forerun.simulation.running import InProcessRunner, Runner
 from forerun.simulation.simulated_day import Simulation, arrive, open_day, write_deliveries
@@ -115,10 +116,8 @@ class QueryDays:
         plain_at, batch = self._batch
         own, verdict = self._own
         what = self._day(method, weight, "day", problem, settings or Settings())
-        at, runs, rows = self._executed(what, compare_early=compare_early)
-        day = account_of(
-            what, self._query, self.plain, at, plain_at, runs=runs, batch=batch, rows=rows
-        )
+        report, runs, rows = self._executed(what, compare_early=compare_early)
+        day = account_of(report, plain_at, runs=runs, batch=batch, rows=rows)
         return _beside_own(day, own, verdict)
 
     def warm_day(self, method: Method) -> DayAccount:
@@ -131,22 +130,21 @@ class QueryDays:
         self._executed(self._day(method, None, "first"))
         own, verdict = self._own
         what = self._day(method, None, "day")
-        at, runs, rows = self._executed(what)
+        report, runs, rows = self._executed(what)
         was = decided_alone(runs)
         batch = runs[-1] if was == "batch" else _mean(batch, self.plain.run()[1])
         own = runs[-1] if was == "own-batch" else self.plain.run_own()[1]
-        day = account_of(
-            what, self._query, self.plain, at, plain_at, runs=runs, batch=batch, rows=rows
-        )
+        day = account_of(report, plain_at, runs=runs, batch=batch, rows=rows)
         return _beside_own(day, own, verdict)
 
     def _executed(
         self, what: Simulation, *, compare_early: bool = True
-    ) -> tuple[Generation, tuple[RunAccount, ...], Mapping[str, tuple[int, ...]]]:
+    ) -> tuple[ReportCourse, tuple[RunAccount, ...], Mapping[str, tuple[int, ...]]]:
         rows = write_deliveries(what, self._used, _quiet)
         plain = plain_query(what, self._used, self._runner)
-        at, runs = run_day(what, plain, lambda _text: None, compare_early=compare_early)
-        return at, runs, rows
+        report = ReportCourse.begin(what, self._query, plain)
+        day = run_day(what, [report], lambda _text: None, compare_early=compare_early)
+        return report, day.runs_of(report), rows
 
     def _day(
         self,
