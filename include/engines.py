@@ -68,7 +68,6 @@ SAIL = replace(
     member_start=50_000.0,
     warm=1.0,
     buckets=False,
-    holds=False,
     plans_by_files=False,
     own_batch=False,
     broadcast_bytes=float(128 << 20),

@@ -7,16 +7,13 @@ that is still to come.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 
 from forerun.planner.algebra.relational import Relation, scanned_columns, sources
 from forerun.planner.checks import check, settled
 from forerun.planner.contract.plan_v1 import (
     CONTRACT_VERSION,
     ColumnSpec,
-    CommonSubplan,
     Family,
     Plan,
     ReliedForeignKey,
@@ -26,7 +23,6 @@ from forerun.planner.contract.plan_v1 import (
     Stage,
     stated,
 )
-from forerun.planner.cost import operators
 from forerun.planner.cost.work import itemized, stated_work
 from forerun.planner.errors import MethodError
 from forerun.planner.exact.sums import ExactSums
@@ -34,8 +30,7 @@ from forerun.planner.gc_pause import seldom_collecting
 from forerun.planner.lifting.query import lifted_query, lifted_request
 from forerun.planner.materialize import portfolio
 from forerun.planner.materialize.candidate import Candidate
-from forerun.planner.materialize.computed_parts import ComputedParts, Part
-from forerun.planner.materialize.itemized import itemized_candidate, itemized_costs
+from forerun.planner.materialize.itemized import itemized_candidate
 from forerun.planner.materialize.portfolio import (
     ComparedPlans,
     MethodPlan,
@@ -55,12 +50,9 @@ from forerun.planner.rules.normalize.prune import prune_columns
 from forerun.planner.sql.frontend import Query, read_query
 from forerun.planner.sql.question import question_of
 from forerun.planner.stages.build import StageBuilder, StageContext
-from forerun.planner.stages.common_reads import CommonPart, CommonRead
 from forerun.planner.stages.flawed import result_output
-from forerun.planner.stages.views import leaf_of
 from forerun.planner.stats.containment import with_contained_keys
 from forerun.planner.temporal.extraction import ExtractedPlan
-from forerun.planner.temporal.solution import EntryKey
 from forerun.planner.tvr.signed import ColumnIds
 
 
@@ -145,57 +137,22 @@ def _read(request: PlanRequest) -> Reading:
     return Reading(request, query, relation, ids, tuple(rewrites), frozenset(relied))
 
 
-@room_for_nesting()
-def common_subplan(found: PlanResult, view: str, part: Part) -> CommonSubplan:
-    """A part of a plan as a common sub-plan of this name."""
-    best = found.compared.best
-    context = _context(found.reading, best, _extracted(_itemized(found.reading, best)))
-    return StageBuilder(context, part.index).subplan(view, part)
-
-
-@room_for_nesting()
-def reading_common(found: PlanResult, wanted: Sequence[CommonPart]) -> PlanResult:
-    """The same plan, with runs that read common sub-plans in place of computing these parts."""
-    read, best = found.reading, found.compared.best
-    sums = ExactSums(read.relation, read.request.sources, best.ids.fork())
-    costs = itemized_costs(best.decision.chosen, read.request, best.space, best.group_sizes, sums)
-    plan = _extracted(best.decision.chosen)
-    parts = ComputedParts(best.space, best.group_sizes, plan, costs)
-    prices = itemized(read.request.settings.prices)
-    common: dict[tuple[int, EntryKey], CommonRead] = {}
-    for one in wanted:
-        part = one.part
-        whole = parts.whole(part.index, part.place, part.entry) or 0
-        common[part.index, part.place] = CommonRead(
-            subplan=one.subplan,
-            leaf=leaf_of(one.subplan.view, part.relation),
-            each=whole - operators.read_held(part.size, prices),
-            once=whole + operators.hold(part.size, prices) if one.first else 0.0,
-        )
-    return _result(read, found.compared, common)
-
-
 def _extracted(candidate: Candidate) -> ExtractedPlan:
     if candidate.extracted is None:
         raise ValueError("the user's own text has no parts")
     return candidate.extracted
 
 
-def _result(
-    read: Reading,
-    compared: ComparedPlans,
-    common: Mapping[tuple[int, EntryKey], CommonRead] = MappingProxyType({}),
-) -> PlanResult:
+def _result(read: Reading, compared: ComparedPlans) -> PlanResult:
     """The contract of what was chosen, and all that explain may want to show of it."""
     request, relation, best = read.request, read.relation, compared.best
     decision, memo = best.decision, best.explored.memo
     chosen = decision.chosen
     used: tuple[Family, ...] = ()
-    spared = 0.0
     if chosen.is_text:
         runs = _batch_runs(read, best)
     else:
-        runs, used, spared = _runs(read, best, common)
+        runs, used = _runs(read, best)
     in_use = frozenset(best.method.rule_names) - frozenset(request.settings.rules_off)
     result = Plan(
         version=CONTRACT_VERSION,
@@ -210,7 +167,7 @@ def _result(
         families=used,
         runs=runs,
         session=request.settings.session,
-        estimated_cost=stated(chosen.total - spared),
+        estimated_cost=stated(chosen.total),
         batch_cost=stated(decision.batch.total),
         not_incremental=not_incremental(relation, memo, chosen, in_use),
         objective=request.problem.objective,
@@ -229,12 +186,7 @@ def _with_contained_keys(request: PlanRequest, query: Query) -> PlanRequest:
     )
 
 
-def _context(
-    read: Reading,
-    best: MethodPlanned,
-    chosen: ExtractedPlan,
-    common: Mapping[tuple[int, EntryKey], CommonRead] = MappingProxyType({}),
-) -> StageContext:
+def _context(read: Reading, best: MethodPlanned, chosen: ExtractedPlan) -> StageContext:
     request = read.request
     return StageContext(
         best.space,
@@ -246,15 +198,11 @@ def _context(
         itemized(request.settings.prices),
         request.settings.small_sides,
         request.current if request.settings.exact_sums else 0,
-        common,
     )
 
 
-def _runs(
-    read: Reading, best: MethodPlanned, common: Mapping[tuple[int, EntryKey], CommonRead]
-) -> tuple[tuple[Run, ...], tuple[Family, ...], float]:
-    """All runs of the day, the opened ones with their stages; the families that they use, and the
-    weighted cost that is spared by what they have in common with other reports."""
+def _runs(read: Reading, best: MethodPlanned) -> tuple[tuple[Run, ...], tuple[Family, ...]]:
+    """All runs of the day, the opened ones with their stages, and the families that they use."""
     request = read.request
     candidate = _itemized(read, best)
     extracted = _extracted(candidate)
@@ -262,27 +210,26 @@ def _runs(
     base = request.committed[-1].index if request.committed else 0
     built: dict[int, Run] = {}
     last = len(request.points)
-    context, spared = _context(read, best, extracted, common), 0.0
+    context = _context(read, best, extracted)
     for index, (run, cost) in enumerate(zip(candidate.opened, candidate.by_run, strict=True)):
         builder = StageBuilder(context, index)
         stages = builder.build(read.query)
         used.update(builder.used)
         point = request.points[run - 1]
-        spared += point.weight * builder.spared
         built[run] = Run(
             index=run,
             weight=point.weight,
             opened=True,
             base=base,
             stages=stages,
-            estimated_cost=stated(cost - builder.spared),
+            estimated_cost=stated(cost),
             arrived=point.arrived,
             early_result=run != last and index in extracted.results,
             relies_on=_relied_on(extracted, index),
         )
         base = run
     runs = tuple(built.get(i) or _idle(i, request) for i in range(1, last + 1))
-    return runs, tuple(used[name] for name in sorted(used)), float(spared)
+    return runs, tuple(used[name] for name in sorted(used))
 
 
 def _relied_on(chosen: ExtractedPlan, index: int) -> tuple[ReliedForeignKey, ...]:

@@ -6,11 +6,11 @@ worth it is for all reports to decide together. A report's best plan for a set o
 not depend on what opening them costs; its planner has found one for every set that may pay. The
 search goes over sets of time points, and for each takes every report's cheapest plan that needs no
 others. The time points at which results are given are in every set: with no others, it is batch for
-the group, all queries in one application. Then sub-plans that several reports compute at one time
-point are shared where that is cheaper (:mod:`forerun.planner.common_subplans`).
+the group, all queries in one application.
 
 Sharing what runs have in common while reports keep their own deadlines: iShare (Tang et al., SIGMOD
-2021) and section 2.1 of Tempura; here, reports share starts and common sub-plans.
+2021) and section 2.1 of Tempura; here, reports share starts. Sub-plans that queries have in common
+were shared, too, and dropped: by whole processes that saved nothing (docs/lab/groups.md).
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from itertools import combinations
 
 from forerun.planner import api
 from forerun.planner.algebra.relational import Join, walk
-from forerun.planner.common_subplans import Shared, with_common_subplans
 from forerun.planner.cost.constants import CLEARLY
 from forerun.planner.errors import ForerunError
 from forerun.planner.materialize.candidate import Candidate
@@ -59,14 +58,13 @@ class GroupPlan:
     """The plans of a group's reports, in the order of its members. A member that cannot be planned
     has its error here; the other members are planned without it.
 
-    ``opened``: the time points with an application. ``common``: the sub-plans that are computed
-    once for several reports. ``cost`` is the weighted cost of all, ``batch`` that of all queries in
-    one application for each time point that gives results, in millionths of a CPU second.
+    ``opened``: the time points with an application. ``cost`` is the weighted cost of all, ``batch``
+    that of all queries in one application for each time point that gives results, in millionths of
+    a CPU second.
     """
 
     results: tuple[PlanResult | ForerunError, ...]
     opened: tuple[int, ...] = ()
-    common: tuple[Shared, ...] = ()
     cost: float = 0.0
     batch: float = 0.0
 
@@ -123,11 +121,9 @@ def plan_group(members: Sequence[Member]) -> GroupPlan:
         return GroupPlan(tuple(results))
     needed: frozenset[int] = frozenset().union(*map(_needed, options))
     chosen = _cheapest(options, needed)
-    apart = [_planned(one, chosen) for one in options]
-    plans, common = with_common_subplans(apart, [one.member.points for one in options])
-    place = iter(plans)
+    place = iter([_planned(one, chosen) for one in options])
     planned = [one if isinstance(one, ForerunError) else next(place) for one in results]
-    return _group_plan(options, planned, common, needed)
+    return _group_plan(options, planned, needed)
 
 
 def _candidates(found: PlanResult) -> Iterator[Candidate]:
@@ -239,7 +235,6 @@ def _planned(options: _Options, points: frozenset[int]) -> PlanResult:
 def _group_plan(
     options: Sequence[_Options],
     planned: Sequence[PlanResult | ForerunError],
-    common: tuple[Shared, ...],
     needed: frozenset[int],
 ) -> GroupPlan:
     """Add up what was planned."""
@@ -253,7 +248,6 @@ def _group_plan(
     return GroupPlan(
         results=tuple(planned),
         opened=tuple(sorted(opened)),
-        common=common,
         cost=_applications(options, opened, chosen) + sum(plan.estimated_cost for plan in plans),
         batch=_starts(options, needed) + sum(one.batch.total for one in decisions),
     )

@@ -129,7 +129,6 @@ class Settings:
     opened is searched, not only those of each size that look cheapest.
     ``exact_sums``: sums of DECIMALs are computed in the types that the bounds of files allow.
     ``small_sides``: the small side of a join with a large one is computed before the stage.
-    ``common_subplans``: what runs of several reports of a group compute is computed once.
     ``own_batch``: where nothing is done early, stages of our own run in place of the user's text:
     by ``auto`` where that is clearly cheaper (``cost``), by ``auto`` and ``batch`` in any case
     (``always``: what rewriting saves without any early work), or nowhere (``never``).
@@ -149,7 +148,6 @@ class Settings:
     all_sets: bool = False
     exact_sums: bool = True
     small_sides: bool = True
-    common_subplans: bool = True
     own_batch: Literal["cost", "always", "never"] = "cost"
     prices: Prices = SPARK
     allowed_functions: tuple[str, ...] = ()

@@ -20,7 +20,6 @@ from forerun.planner.errors import ForerunError
 from forerun.spark_jobs.engine import Engine
 from forerun.spark_jobs.executor import Progress, execute
 from forerun.spark_jobs.failures import explained
-from forerun.spark_jobs.held import HeldSubplans
 from forerun.spark_jobs.judged import why_not_as_planned
 from forerun.spark_jobs.lifted import run_lifted
 
@@ -84,8 +83,7 @@ def run_all(
     done: dict[str, RunCommit] = {}
     for query in lifted:
         done |= run_lifted(engine, query, plans, attempt, progress, meter)
-    held = HeldSubplans(one.plan for one in plans if one.key not in done)
-    outcomes = [
+    return [
         Outcome(stored.plan.report, done[stored.key])
         if stored.key in done
         else _whatever_happens(
@@ -94,12 +92,9 @@ def run_all(
             attempt,
             progress,
             Meter(before_s=started_s, shared_by=len(plans)),
-            held,
         )
         for stored in plans
     ]
-    held.close()
-    return outcomes
 
 
 def _whatever_happens(
@@ -108,10 +103,9 @@ def _whatever_happens(
     attempt: str,
     progress: Progress,
     meter: Meter,
-    held: HeldSubplans,
 ) -> Outcome:
     try:
-        return _outcome(engine, stored, attempt, progress, meter, held)
+        return _outcome(engine, stored, attempt, progress, meter)
     except Exception as error:  # noqa: BLE001 - the others go on
         progress(traceback.format_exc())
         wrong = ForerunError(
@@ -129,14 +123,13 @@ def _outcome(
     attempt: str,
     progress: Progress,
     meter: Meter,
-    held: HeldSubplans | None = None,
 ) -> Outcome:
     plan = stored.plan
     stages = f"{len(plan.run.stages)} stage{'' if len(plan.run.stages) == 1 else 's'}"
     progress(f"run {plan.current} of {plan.report}: {stages}, {engine.name}")
     try:
         with explained(f"run {plan.current} of {plan.report}"):
-            return Outcome(plan.report, execute(engine, stored, attempt, progress, meter, held))
+            return Outcome(plan.report, execute(engine, stored, attempt, progress, meter))
     except ForerunError as error:
         progress(f"run {plan.current} of {plan.report} is not committed: {error.message}")
         return Outcome(plan.report, error=error)

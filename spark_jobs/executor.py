@@ -23,7 +23,6 @@ from forerun.spark_jobs.checks import check_result, check_sources
 from forerun.spark_jobs.declarations import check_declarations
 from forerun.spark_jobs.engine import Engine
 from forerun.spark_jobs.failures import StageError, explained
-from forerun.spark_jobs.held import HeldSubplans
 from forerun.spark_jobs.inputs import (
     bind_inputs,
     bound,
@@ -52,15 +51,13 @@ def execute(
     attempt: str,
     progress: Progress = _LOG.info,
     meter: Meter | None = None,
-    held: HeldSubplans | None = None,
     clock: Callable[[], datetime] = utc_now,
 ) -> RunCommit:
     """Do the run that a stored plan is of, and commit it; return the commit that counts.
 
     Compare its ``attempt`` to know whether this attempt won: another one may have committed first,
     then nothing is changed. A retry takes over the stages that earlier attempts have finished.
-    ``meter`` measures the run; without one, from the start of this call. ``held``: what an
-    application of several runs holds of common sub-plans. ``clock`` dates the run.
+    ``meter`` measures the run; without one, from the start of this call. ``clock`` dates the run.
     Raises a ``ForerunError`` for everything that a person can act on, with nothing committed; and
     :class:`GivenUpError` for a run that stops itself.
     """
@@ -72,7 +69,7 @@ def execute(
     plan = stored.plan
     inputs = load_inputs(store, at, plan)
     verify_inputs(engine, store, inputs)
-    work = Work(engine, store, inputs, attempt, held or HeldSubplans([plan]), clock)
+    work = Work(engine, store, inputs, attempt, clock)
     with _what_vanished(work):
         with engine.working_on(work.label("bind")), explained("reading the inputs"):
             engine.configure(plan.session)
@@ -141,7 +138,7 @@ def _judged(
     if left is not None:
         return left
     inputs = load_inputs(stored.store, stored.at, stored.plan)
-    work = Work(engine, stored.store, inputs, attempt, HeldSubplans([stored.plan]), clock)
+    work = Work(engine, stored.store, inputs, attempt, clock)
     raise _given_up(work, stored, (), meter, verdict.sentence)
 
 

@@ -24,7 +24,6 @@ from forerun.include.state.records import ArtifactPartition, StageRecord, decode
 from forerun.planner.contract import (
     ArtifactOutput,
     ColumnSpec,
-    CommonSubplan,
     Family,
     ResultOutput,
     SourceInput,
@@ -32,10 +31,9 @@ from forerun.planner.contract import (
 )
 from forerun.planner.contract.digest import digest_of
 from forerun.planner.contract.parameters import value_of
-from forerun.planner.errors import ContractError, ForerunError
+from forerun.planner.errors import ContractError
 from forerun.spark_jobs.engine import Engine, Frame, describe_schema, quoted, schema_of
 from forerun.spark_jobs.failures import explained
-from forerun.spark_jobs.held import computed_first
 from forerun.spark_jobs.inputs import Inputs, check_family, verify_stage_read
 from forerun.spark_jobs.metrics import stage_metrics
 from forerun.spark_jobs.work import Work
@@ -64,12 +62,8 @@ def run_stage(work: Work, stage: Stage, done: dict[str, ArtifactPartition]) -> S
         else:
             return replace(found, metrics=replace(found.metrics, reused=True))
     record = _do(work, stage, digest, done)
-    try:
-        # Before it is recorded: a retry takes it over, when a changed file may be back as it was.
-        verify_stage_read(work.store, work.inputs, stage, done)
-    except ForerunError:
-        work.held.forget(stage)  # it may have been computed of what is not there any more
-        raise
+    # Before it is recorded: a retry takes it over, when a changed file may be back as it was.
+    verify_stage_read(work.store, work.inputs, stage, done)
     if broken and _replaced(work, record):
         return record
     there = record_stage(work.store, work.inputs.at, record)
@@ -84,8 +78,6 @@ def stage_digest(work: Work, stage: Stage, done: dict[str, ArtifactPartition]) -
     parts: list[object] = [work.engine.name, stage.sql, stage.output, inputs.plan.session]
     if stage.small_sides:
         parts.append(stage.small_sides)
-    if stage.common:
-        parts.append(stage.common)
     if stage.parameters:
         parts.append(stage.parameters)
     if isinstance(stage.output, ArtifactOutput):
@@ -109,28 +101,16 @@ def _read_of(inputs: Inputs, item: SourceInput) -> Iterator[object]:
         yield gone
 
 
-def _subplan_digest(work: Work, one: CommonSubplan) -> str:
-    """A hash of a common sub-plan, the session and every input file: the same for runs of reports
-    that would compute the same rows."""
-    parts: list[object] = [work.engine.name, one, work.inputs.plan.session]
-    for item in one.inputs:
-        parts += _read_of(work.inputs, item)
-    return digest_of(*parts)
-
-
 def _do(work: Work, stage: Stage, digest: str, done: dict[str, ArtifactPartition]) -> StageRecord:
     started = time.monotonic()
     what = f"stage {stage.id} ({stage.title})"
     with work.engine.working_on(work.label(stage.id)), explained(what):
         output = stage.output
-        digests = {one.view: _subplan_digest(work, one) for one in stage.common}
-        held = work.held.read_by(work.engine, stage, digests)
         # Small sides, too: what is held in 200 parts is 200 tasks for whoever reads it.
         shuffling = work.engine.shuffling_into(_partitions(work, stage))
         with (
             work.engine.running(stage.sql),
             shuffling,
-            held,
             small_sides(work.engine, stage),
         ):
             if isinstance(output, ArtifactOutput):
@@ -152,7 +132,8 @@ def small_sides(engine: Engine, stage: Stage) -> Iterator[None]:
     """While in it, the views of a stage's small sides can be read."""
     with ExitStack() as held:
         for side in stage.small_sides:
-            held.enter_context(computed_first(engine, side))
+            rows = engine.session.sql(side.sql)
+            held.enter_context(engine.computed_first(side.view, rows, side.rows))
         yield
 
 

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 from forerun.include.machine.wall_clock import utc_now
 from forerun.include.state.store import Store
 from forerun.spark_jobs.engine import Engine
-from forerun.spark_jobs.held import HeldSubplans
 from forerun.spark_jobs.inputs import Inputs
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One attempt at one run. ``attempt`` names the folders that it alone writes; ``held`` is what
-    its application holds of common sub-plans; ``clock`` dates what it commits."""
+    """One attempt at one run. ``attempt`` names the folders that it alone writes; ``clock`` dates
+    what it commits."""
 
     engine: Engine
     store: Store
     inputs: Inputs
     attempt: str
-    held: HeldSubplans = field(default_factory=lambda: HeldSubplans(()))
     clock: Callable[[], datetime] = utc_now
 
     def label(self, stage: str) -> str:

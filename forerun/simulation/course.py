@@ -21,7 +21,7 @@ from forerun.simulation.simulated_day import Say, Simulation, arrive, open_day
 
 
 @dataclass(slots=True)
-class ReportCourse:
+class SimulatedReport:
     """A report while its day goes on: what is read back of it at the end. ``plain`` reads where
     its deliveries appear. By run: what the planner ``decided``, and the ``early`` results."""
 
@@ -33,8 +33,8 @@ class ReportCourse:
     early: dict[int, EarlyResult] = field(default_factory=dict)
 
     @staticmethod
-    def begin(what: Simulation, query: Relation, plain: PlainQuery) -> ReportCourse:
-        return ReportCourse(what, query, plain, open_day(what, plain))
+    def begin(what: Simulation, query: Relation, plain: PlainQuery) -> SimulatedReport:
+        return SimulatedReport(what, query, plain, open_day(what, plain))
 
     @property
     def used(self) -> frozenset[str]:
@@ -47,12 +47,12 @@ class DayCourse:
     """A day that goes on, or is over. By time point: milliseconds that planning took, and that all
     of preparing did; CPU seconds of the application, where it had one and that was measured."""
 
-    reports: Sequence[ReportCourse]
+    reports: Sequence[SimulatedReport]
     plan_ms: dict[int, float] = field(default_factory=dict)
     prepare_ms: dict[int, float] = field(default_factory=dict)
     took: dict[int, float] = field(default_factory=dict)
 
-    def runs_of(self, report: ReportCourse) -> tuple[RunAccount, ...]:
+    def runs_of(self, report: SimulatedReport) -> tuple[RunAccount, ...]:
         """The accounts of a report's runs. A report by itself has its applications to itself."""
         points = tuple((point.weight, point.arrived) for point in report.what.points)
         runs = accounts.read_runs(report.day.store, report.day.at, points)
@@ -72,7 +72,7 @@ class DayCourse:
 
 def run_day(
     what: Simulation,
-    reports: Sequence[ReportCourse],
+    reports: Sequence[SimulatedReport],
     say: Say,
     *,
     together: bool = False,
@@ -123,7 +123,7 @@ def run_day(
     return course
 
 
-def _early_result(report: ReportCourse, run: int) -> EarlyResult:
+def _early_result(report: SimulatedReport, run: int) -> EarlyResult:
     """The result of an early run beside the plain query over what has arrived by now."""
     plain_at, _ = report.plain.run()
     verdict = report.plain.compare(report.day.at, plain_at, run)

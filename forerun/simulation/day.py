@@ -17,11 +17,10 @@ from forerun.include.state.store import Store
 from forerun.include.verify.equality import Comparison
 from forerun.include.verify.sail_gaps import gaps_of
 from forerun.planner.algebra.relational import Relation
-from forerun.planner.algebra.relational import sources as sources_of
 from forerun.planner.sql.frontend import Query, read_query
 from forerun.simulation import accounts
 from forerun.simulation.accounts import DayAccount, RunAccount, decided_alone
-from forerun.simulation.course import ReportCourse, run_day
+from forerun.simulation.course import SimulatedReport, run_day
 from forerun.simulation.deliveries import check_correlations
 from forerun.simulation.plain import PlainQuery
 from forerun.simulation.planning import sources as planner_sources
@@ -52,7 +51,7 @@ def simulate(what: Simulation, runner: Runner, say: Say, advance: Advance) -> Da
     say("deliveries")
     rows = write_deliveries(what, used, advance)
     plain = plain_query(what, used, runner)
-    report = ReportCourse.begin(what, query.relation, plain)
+    report = SimulatedReport.begin(what, query.relation, plain)
     runs = run_day(what, [report], say).runs_of(report)
     was = decided_alone(runs) if what.own_batch else ""
     if was == "batch":
@@ -89,7 +88,7 @@ def plain_query(what: Simulation, used: Sequence[str], runner: Runner) -> PlainQ
 
 
 def account_of(
-    report: ReportCourse,
+    report: SimulatedReport,
     plain_at: Generation,
     *,
     runs: tuple[RunAccount, ...],

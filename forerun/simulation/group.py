@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from forerun.include.state.layout import Generation
 from forerun.simulation.accounts import RunAccount
-from forerun.simulation.course import DayCourse, ReportCourse, run_day
+from forerun.simulation.course import DayCourse, SimulatedReport, run_day
 from forerun.simulation.day import account_of, plain_query, read_simulated
 from forerun.simulation.deliveries import check_correlations
 from forerun.simulation.group_account import GroupAccount, in_sum
@@ -80,7 +80,7 @@ def run_group_day(
     used = [tuple(sorted(query.named)) for query in queries]
     rows = write_deliveries(what, sorted({table for one in used for table in one}), advance)
     begun = [
-        ReportCourse.begin(one, query.relation, plain_query(one, tables, runner))
+        SimulatedReport.begin(one, query.relation, plain_query(one, tables, runner))
         for one, query, tables in zip(of_each, queries, used, strict=True)
     ]
     return GroupDay(what, run_day(what, begun, say, together=True), rows)

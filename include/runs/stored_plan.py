@@ -25,7 +25,7 @@ class StoredPlan:
         """Read the plan that a prepared run has named by its URI, to execute it.
 
         Raises :class:`ContractError` for a plan that cannot be: it is damaged, or a former version
-        made it, which read what other reports kept."""
+        made it, which read what other reports kept, or computed for it."""
         root, key = split_uri(uri)
         store = open_store(root)
         plan = decode_plan(store.get(key))
@@ -33,6 +33,11 @@ class StoredPlan:
             raise ContractError(
                 f"{key} reads what report {plan.shared[0].report} kept, as plans of a former "
                 "version did",
+                hint="Plan the run again (in Airflow this happens by itself).",
+            )
+        if common := [one.view for stage in plan.run.stages for one in stage.common]:
+            raise ContractError(
+                f"{key} reads the common sub-plan {common[0]}, as plans of a former version did",
                 hint="Plan the run again (in Airflow this happens by itself).",
             )
         return cls(store, generation_of(key), key, plan)

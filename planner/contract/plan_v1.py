@@ -34,8 +34,6 @@ LATER = "later"
 
 SIDE = "__side_"
 """How the names of the views of small sides begin."""
-COMMON = "__common_"
-"""How the names of the views of common sub-plans begin."""
 LARGEST = 2**63 - 1
 """The largest number that a stored document may have."""
 
@@ -202,11 +200,8 @@ class SmallSide:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommonSubplan:
-    """Rows that runs of several reports of one application compute: read as ``view``, which plans
-    of all of them name alike and give the same ``sql``, over the views of ``inputs``. The first
-    that wants them computes them, with their ``small_sides`` before, and they are held for the
-    others. A run whose inputs have other files, or that is alone, computes them for itself.
-    ``estimated_rows`` are for people."""
+    """Rows that runs of several reports of one application computed once, in plans of a former
+    version: such a plan can be read, and is made again before it is executed."""
 
     view: str
     sql: str
@@ -218,9 +213,9 @@ class CommonSubplan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """One SELECT. ``sql`` is Spark SQL over the names of the inputs, of the ``common`` sub-plans
-    and of the ``small_sides``, which are computed first, in order; stages run in the order given.
-    The inputs are those of the common sub-plans, too.
+    """One SELECT. ``sql`` is Spark SQL over the names of the inputs and of the ``small_sides``,
+    which are computed first, in order; stages run in the order given. ``common`` is of plans of a
+    former version.
     ``parameters`` are those that the text has, which only the user's own has: the engine binds
     them, so that no value is ever put into a text. ``estimated_rows`` of the output are for people:
     a run says them beside those that it counts. ``work`` is what its cost is made of: how often

@@ -144,14 +144,6 @@ FILE_WRITE = 13_000.0
 FILE_READ = 5_000.0
 """Open the file of a bucket that is read, on a local disk. A guess between cold and warm."""
 
-HELD = 2.0
-"""How many times as dear it is to hold rows in memory as to write them as Parquet. A guess between
-what was measured: 1.1 CPU seconds for 1.5 million rows of three columns, of which Parquet would
-take a third, and rows of few columns that a broadcast holds anyway."""
-HOLD_START = 1_000_000.0
-"""Hold the rows of a common sub-plan, however few: a job to plan, compile and run, and a scan of
-its rows to compile for each reader. Four pairs of TPC-DS queries at scale 1 that shared took 12.5
-CPU seconds more beside executors than their texts did in one application, and saved 8.4 in them."""
 BUCKET_BYTES = 96 << 20
 """A bucket of a family has at most so many bytes at the end of the day, as values and not as files,
 so that a task can sort or group it in 200 MB, what Spark's default heap of 1 GB leaves each of two.

@@ -31,8 +31,6 @@ from forerun.planner.algebra.scalar import Call, Scalar, walk
 from forerun.planner.cost.constants import (
     BUCKET_BYTES,
     HASHED,
-    HELD,
-    HOLD_START,
     LEAST_BUCKETS,
     LEAST_TASKS,
     MOST_BUCKETS,
@@ -113,16 +111,6 @@ def write(size: Size, prices: Prices, buckets: int = 0) -> float:
     if buckets <= LEAST_BUCKETS:
         return rows
     return rows + (buckets - LEAST_BUCKETS) * (prices.task + prices.file_write)
-
-
-def hold(size: Size, prices: Prices) -> float:
-    """Hold rows for others, which takes a job of its own, once they are computed."""
-    return HOLD_START + HELD * (write(size, prices) - prices.stage_start)
-
-
-def read_held(size: Size, prices: Prices) -> float:
-    """Read rows that are held."""
-    return read(size, prices)
 
 
 def exchange(size: Size, prices: Prices, keys: float = math.inf) -> float:

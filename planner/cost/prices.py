@@ -56,7 +56,6 @@ class Prices:
     application costs that does nothing, ``stage_start`` and ``join_start`` what a stage and a join
     cost over no rows. ``member_start`` is what a run costs in an application that is open for other
     reports, whose stages and joins start at ``warm`` times their price once it has done many.
-    ``holds``: the engine holds rows that several stages read, once they are computed.
     ``plans_by_files``: of what a query computes the engine knows no sizes before, only those of
     files; ``by_files``: joins are done by what it then knows
     (:mod:`forerun.planner.cost.told_sizes`). ``as_written``: tables are joined one at a time, as a
@@ -104,7 +103,6 @@ class Prices:
     partial_tasks: int = c.PARTIAL_TASKS
     placed_unions: bool = False
     buckets: bool = True
-    holds: bool = True
     plans_by_files: bool = True
     by_files: bool = False
     as_written: bool = False

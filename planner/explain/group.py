@@ -26,12 +26,6 @@ def _header(members: tuple[Member, ...], plan: GroupPlan) -> Iterator[str]:
         doing = list(_doing(point, members, plan))
         what = f"application for {', '.join(doing)}" if doing else "no application"
         yield f"  time point {point}  weight {time.weight:<5g} arrived {time.arrived:>5.0%}  {what}"
-    for one in plan.common:
-        first, *others = one.readers
-        yield (
-            f"  {first} computes for {', '.join(others)}, too: {one.title} "
-            f"(saves {one.saved / MICRO:.2f} CPU s)"
-        )
     share = plan.cost / plan.batch if plan.batch else 1.0
     yield (
         f"  weighted cost {plan.cost / MICRO:.2f} CPU s, batch of all in one application "
@@ -57,17 +51,13 @@ def _doing(point: int, members: tuple[Member, ...], plan: GroupPlan) -> Iterator
 
 
 def as_json(members: tuple[Member, ...], plan: GroupPlan) -> dict[str, object]:
-    """The group as JSON: ``opened`` time points, costs in millionths of a CPU second, under
-    ``common`` the sub-plans that are computed once, and under ``reports`` each report's plan as
+    """The group as JSON: ``opened`` time points, costs in millionths of a CPU second, and
+    under ``reports`` each report's plan as
     :func:`forerun.planner.explain.record.as_json` gives it."""
     return {
         "opened": list(plan.opened),
         "weighted_cost": round(plan.cost),
         "batch_cost": round(plan.batch),
-        "common": [
-            {"view": one.view, "what": one.title, "reports": one.readers, "saved": round(one.saved)}
-            for one in plan.common
-        ],
         "reports": [
             record.as_json(found)
             if isinstance(found, PlanResult)

@@ -42,8 +42,8 @@ def _stage(plan: Plan, stage: Stage) -> str:
 def statements(stage: Stage) -> str:
     """The statements of a stage, as they would be typed: what is computed before it as views, and
     its own."""
-    views = [(side.view, side.sql) for one in stage.common for side in one.small_sides]
-    views += [(one.view, one.sql) for one in stage.common]
-    views += [(side.view, side.sql) for side in stage.small_sides]
-    made = (f"CREATE OR REPLACE TEMPORARY VIEW {quote(view)} AS\n{sql};\n" for view, sql in views)
+    made = (
+        f"CREATE OR REPLACE TEMPORARY VIEW {quote(side.view)} AS\n{side.sql};\n"
+        for side in stage.small_sides
+    )
     return f"{''.join(made)}{stage.sql.strip().rstrip(';')};"

@@ -12,9 +12,9 @@ from forerun.planner.materialize.own_batch import own_batch_prices
 from forerun.planner.materialize.stage_prices import stage_prices, text_prices
 from forerun.planner.request import PlanRequest
 from forerun.planner.temporal.alternatives import AlternativeEnumerator
-from forerun.planner.temporal.extraction import ExtractedPlan, OwnCosts
+from forerun.planner.temporal.extraction import ExtractedPlan
 from forerun.planner.temporal.group_sizes import GroupSizes
-from forerun.planner.temporal.itemized import CountedAgain, itemized_plan
+from forerun.planner.temporal.itemized import itemized_plan
 from forerun.planner.temporal.space import Space
 
 
@@ -37,20 +37,6 @@ def itemized_candidate(
         extracted=None if candidate.extracted is None else again(candidate.extracted),
         text_plans=tuple(again(plan) for plan in candidate.text_plans),
     )
-
-
-def itemized_costs(
-    candidate: Candidate,
-    request: PlanRequest,
-    space: Space,
-    group_sizes: GroupSizes,
-    sums: ExactSums,
-) -> OwnCosts:
-    """Return the costs of the parts of a candidate that is extracted, itemized."""
-    if candidate.extracted is None:
-        raise ValueError("the user's own text has no parts")
-    alternatives = _alternatives(candidate, request, space, group_sizes, sums)
-    return CountedAgain(space, candidate.extracted, alternatives)
 
 
 def _alternatives(

@@ -6,8 +6,7 @@ extracted as a relation over sources and families, and printed; nothing here dec
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from forerun.planner.algebra.relational import (
@@ -24,9 +23,7 @@ from forerun.planner.algebra.relational import (
 from forerun.planner.algebra.scalar import Ref
 from forerun.planner.contract.plan_v1 import (
     RUN_COLUMN,
-    SIDE,
     ArtifactOutput,
-    CommonSubplan,
     Family,
     FamilyInput,
     SourceInput,
@@ -40,17 +37,14 @@ from forerun.planner.cost.work import stated_work
 from forerun.planner.exact.keys import with_packed_key
 from forerun.planner.exact.sums import ExactSums
 from forerun.planner.materialize.artifacts import ArtifactFamilies
-from forerun.planner.materialize.computed_parts import Part
 from forerun.planner.memo.groups import GroupId
 from forerun.planner.memo.reference import Stamped
 from forerun.planner.memo.relying import Relying
 from forerun.planner.sql.frontend import Query
 from forerun.planner.sql.printer import to_sql
-from forerun.planner.stages.common_reads import CommonRead, CommonReads
 from forerun.planner.stages.flawed import result_output, written_for
 from forerun.planner.stages.in_run import in_run
 from forerun.planner.stages.small_sides import SmallSides, is_known
-from forerun.planner.stages.views import numbered_names, view_columns
 from forerun.planner.temporal.extraction import ExtractedPlan, inputs_of, start_of
 from forerun.planner.temporal.group_sizes import GroupSizes
 from forerun.planner.temporal.solution import ChainId, DpEntry, EntryKey, How
@@ -76,8 +70,6 @@ class StageContext:
     small_sides: bool
     sums_in: int
     """The run whose files ``sums`` has the bounds of. Later ones are planned again."""
-    common: Mapping[tuple[int, EntryKey], CommonRead] = field(default_factory=dict)
-    """What runs read in place of computing it, by the index of the run and the place in it."""
 
 
 class StageBuilder:
@@ -93,12 +85,8 @@ class StageBuilder:
         self._run = context.chosen.solution.spans[index].run
         self._hints: dict[Relation, str] = {}
         self._written = partial(written_for, context.prices, context.ids)
-        self._sides = SmallSides(self._run, self._hints, written=self._written)
-        self._paid: set[str] = set()
-        self._common = CommonReads(self._paid)
+        self._begin_stage()
         self.used: dict[str, Family] = {}
-        self.spared = 0.0
-        """What the stages cost less because of what they read in place of computing it."""
 
     def build(self, query: Query) -> tuple[Stage, ...]:
         """All stages of the run, in order."""
@@ -112,8 +100,7 @@ class StageBuilder:
             start = round(self._context.prices.stage_start)
             self._begin_stage()
             relation = self._relation(chosen.root, chosen.entry(self._index, chosen.root))
-            whole = chosen.result_costs.get(self._index, 0) + start
-            cost = whole - self._spared(whole)
+            cost = chosen.result_costs.get(self._index, 0) + start
             stages.append(
                 Stage(
                     id="result",
@@ -121,7 +108,6 @@ class StageBuilder:
                     sql=self._sql(relation, query.names),
                     inputs=self._inputs(relation),
                     small_sides=tuple(self._sides.made),
-                    common=self._common.subplans,
                     output=result_output(query, self._context.prices),
                     estimated_rows=self._rows(chosen.root[0]),
                     estimated_cost=stated(cost),
@@ -163,15 +149,13 @@ class StageBuilder:
         rows = self._relation(place, self._chosen.entry(self._index, place, made=True))
         if slot.weighted and place[0] == slot.whole:
             rows = self._with_weight(rows, slot)
-        whole = self._chosen.partition_costs[kept, self._index]
-        cost = whole - self._spared(whole)
+        cost = self._chosen.partition_costs[kept, self._index]
         return Stage(
             id=f"keep-{number}",
             title=family.title,
             sql=self._sql(rows, tuple(column.name for column in family.columns)),
             inputs=self._inputs(rows),
             small_sides=tuple(self._sides.made),
-            common=self._common.subplans,
             output=ArtifactOutput(family=family.id),
             estimated_rows=self._rows(place[0]),
             estimated_cost=stated(cost),
@@ -195,40 +179,17 @@ class StageBuilder:
         relation = self._written(relation)
         return to_sql(relation, run=self._run, names=names, hints=self._hints)
 
-    def subplan(self, view: str, part: Part) -> CommonSubplan:
-        """A part of this run as a common sub-plan of this name."""
-        self._begin_stage(f"{view}_side_")
-        rows = self._relation(part.place, part.entry)
-        ordered = Project(rows, tuple((column, Ref(column)) for column in part.relation.columns))
-        return CommonSubplan(
-            view=view,
-            sql=self._sql(ordered, numbered_names(part.relation)),
-            inputs=tuple(one for one in self._inputs(rows) if isinstance(one, SourceInput)),
-            columns=view_columns(part.relation),
-            small_sides=tuple(self._sides.made),
-            estimated_rows=stated(part.size.rows),
-        )
-
-    def _begin_stage(self, sides: str = SIDE) -> None:
-        """Forget what only the stage before has. ``sides``: how the names of small sides begin."""
-        self._sides = SmallSides(self._run, self._hints, sides, written=self._written)
-        self._common = CommonReads(self._paid)
-
-    def _spared(self, whole: float) -> float:
-        """Return how much the stage at hand, which costs ``whole`` without them, costs less because
-        it reads common sub-plans in place of computing them. That is never more than all of it:
-        what a sub-plan costs may be paid in part by another stage, whose rows it reads."""
-        spared = min(self._common.spared, whole)
-        self.spared += spared
-        return spared
+    def _begin_stage(self) -> None:
+        """Forget what only the stage before has."""
+        self._sides = SmallSides(self._run, self._hints, written=self._written)
 
     def _inputs(self, relation: Relation) -> tuple[SourceInput | FamilyInput, ...]:
         """Return the sources and families that the texts of the stage read, in a fixed order."""
-        views: dict[str, SourceInput | FamilyInput] = dict(self._common.inputs)
+        views: dict[str, SourceInput | FamilyInput] = {}
         for node in (n for text in (relation, *self._sides.relations) for n in walk(text)):
             if isinstance(node, StateRead):
                 views[node.family] = FamilyInput(family=node.family)
-            elif isinstance(node, Scan) and not self._is_made_first(node):
+            elif isinstance(node, Scan) and not self._sides.is_read_by(node):
                 delta = node.version is Version.DELTA
                 view = f"{node.source}__delta" if delta else node.source
                 views[view] = SourceInput(
@@ -236,18 +197,11 @@ class StageBuilder:
                 )
         return tuple(views[name] for name in sorted(views))
 
-    def _is_made_first(self, leaf: Relation) -> bool:
-        """Return whether a leaf reads no source, but what is computed before the stage."""
-        return self._sides.is_read_by(leaf) or self._common.is_read_by(leaf)
-
     # -- extraction ---------------------------------------------------------------------------
 
     def _relation(self, place: EntryKey, entry: DpEntry) -> Relation:
         """The rows of a group as they were chosen to be had in this run."""
         group, _, before = place
-        common = self._context.common.get((self._index, place))
-        if common is not None:
-            return self._common.read(common)
         if entry.moved is not None:
             return self._relation((group, (), before), entry.moved)
         if entry.how is How.EXPRESSION:
@@ -326,9 +280,9 @@ class StageBuilder:
         side = small_side(joined, sizes, known, self._context.prices, follows)
         if side is None:
             side = sent_table(joined, sizes, known, self._context.prices)
-            # Where it is wanted by its key, moving both sides was cheaper; what is held has been
-            # counted before.
-            if side is None or below[side][1] or self._is_made_first(inputs[side]):
+            # Where it is wanted by its key, moving both sides was cheaper; what is computed before
+            # has been counted.
+            if side is None or below[side][1] or self._sides.is_read_by(inputs[side]):
                 return None
             return side
         large = below[1 - side]

@@ -39,14 +39,12 @@ class SmallSides:
         self,
         run: int,
         hints: Mapping[Relation, str],
-        prefix: str = SIDE,
         *,
         written: Callable[[Relation], Relation] = lambda relation: relation,
     ) -> None:
-        """``hints`` are those of the joins of the stage, as they become known; ``prefix`` is how
-        the names of the views begin; ``written`` gives the relation as the engine is to have it."""
+        """``hints`` are those of the joins of the stage, as they become known; ``written`` gives
+        the relation as the engine is to have it."""
         self._written = written
-        self._prefix = prefix
         self._run = run
         self._hints = hints
         self._read: dict[Relation, Scan] = {}
@@ -60,7 +58,7 @@ class SmallSides:
         if relation not in self._read:
             sql = self._sql(relation)
             if sql not in self._views:
-                self._views[sql] = f"{self._prefix}{len(self.made) + 1}"
+                self._views[sql] = f"{SIDE}{len(self.made) + 1}"
                 self.made.append(self._side(self._views[sql], relation, rows))
                 self.relations.append(relation)
             self._read[relation] = leaf_of(self._views[sql], relation)

@@ -69,28 +69,6 @@ STAGES = (
         "        if output.family == RESULT_FAMILY:\n            work.engine.add_partition",
     ),
     Mutation(
-        "common sub-plans: columns are read in another order", "planner/stages/views.py",
-        "for column, name in zip(relation.columns, numbered_names(relation), strict=True)",
-        "for column, name in zip(relation.columns, numbered_names(relation)[::-1], strict=True)",
-        suite=("tests/properties/test_common_subplans.py",),
-    ),
-    Mutation(
-        "common sub-plans: what is in order is held, too",
-        "planner/materialize/computed_parts.py",
-        "if worth and not any(isinstance(node, _IN_ORDER) for node in nodes):", "if worth:",
-        suite=("tests/planner/test_common_subplans.py",),
-    ),
-    Mutation(
-        "common sub-plans: sources that reports see otherwise are the same",
-        "planner/common_subplans.py", "return _seen(one.found, used) == _seen(other.found, used)",
-        "return True", suite=("tests/planner/test_common_subplans.py",),
-    ),
-    Mutation(
-        "common sub-plans: whatever the files, what is held is read", "spark_jobs/held.py",
-        "if known is not None and known[0] == digest:", "if known is not None:",
-        suite=("tests/spark/test_common_subplans.py",),
-    ),
-    Mutation(
         "files: their names are patterns", "spark_jobs/paths.py",
         "return _PATTERN.sub", "return uri or _PATTERN.sub",
         suite=("tests/spark/test_classic.py", "-k", "each_file"),

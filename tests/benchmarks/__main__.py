@@ -17,7 +17,6 @@ from tests.benchmarks.driver import run
 SUITES: dict[str, float | None] = {
     "backfill": 1.0,
     "choosing": None,
-    "common_work": 10.0,
     "deciding": None,
     "endpoint_cost": None,
     "executed": 10.0,

@@ -21,7 +21,6 @@ from typing import Any
 
 from forerun.include.machine.jvm import home_folder
 from forerun.include.state.layout import Generation
-from forerun.planner.algebra.relational import sources as sources_of
 from forerun.simulation.accounts import RunAccount
 from forerun.simulation.day import plain_query, read_simulated
 from forerun.simulation.deliveries import parse_correlation
@@ -77,7 +76,7 @@ class _Executing:
         """The plain queries over everything."""
         whole = replace(self._night, work=self._fresh(PLAIN))
         alone = [replace(whole, name=one.name, sql=one.sql) for one in self._reports]
-        used = [tuple(sorted(sources_of(read_simulated(one)))) for one in alone]
+        used = [tuple(sorted(read_simulated(one).named)) for one in alone]
         write_deliveries(
             whole, sorted({table for one in used for table in one}), lambda _rows: None
         )

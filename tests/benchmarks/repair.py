@@ -36,7 +36,6 @@ from forerun.include.machine.cpu_meter import run_measured
 from forerun.include.reports.spec import encode_report
 from forerun.include.runs.prepare import PreparedRun, prepare_run, publish_result
 from forerun.include.state.layout import Generation
-from forerun.planner.algebra.relational import sources as sources_of
 from forerun.planner.contract import decode_plan
 from forerun.planner.cost.constants import MICRO
 from forerun.planner.request import Settings
@@ -130,7 +129,7 @@ class _Day:
             correlations=tuple(map(parse_correlation, TPCH.together)), seed=1, work=work,
             store=str(work / "store"), incoming=days.incoming,
         )  # fmt: skip
-        used = tuple(sorted(sources_of(read_simulated(self.what))))
+        used = tuple(sorted(read_simulated(self.what).named))
         if again:
             write_deliveries(self.what, used, lambda _rows: None)
             last = work / "incoming" / CORRECTED / f"run-{len(POINTS)}.parquet"

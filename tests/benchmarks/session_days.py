@@ -23,7 +23,7 @@ from forerun.planner.cost.prices import SPARK
 from forerun.planner.explain.sql import statements
 from forerun.planner.request import PDW, Method, Problem, Settings
 from forerun.simulation.accounts import DayAccount, RunAccount, decided_alone
-from forerun.simulation.course import ReportCourse, run_day
+from forerun.simulation.course import SimulatedReport, run_day
 from forerun.simulation.day import account_of, plain_query, read_simulated
 from forerun.simulation.plain import PlainQuery
 from forerun.simulation.running import InProcessRunner, Runner
@@ -139,10 +139,10 @@ class QueryDays:
 
     def _executed(
         self, what: Simulation, *, compare_early: bool = True
-    ) -> tuple[ReportCourse, tuple[RunAccount, ...], Mapping[str, tuple[int, ...]]]:
+    ) -> tuple[SimulatedReport, tuple[RunAccount, ...], Mapping[str, tuple[int, ...]]]:
         rows = write_deliveries(what, self._used, _quiet)
         plain = plain_query(what, self._used, self._runner)
-        report = ReportCourse.begin(what, self._query, plain)
+        report = SimulatedReport.begin(what, self._query, plain)
         day = run_day(what, [report], lambda _text: None, compare_early=compare_early)
         return report, day.runs_of(report), rows
 

@@ -51,7 +51,7 @@ ROOMS = {
         "version", "errors", "nesting", "algebra", "contract", "cost", "request", "props", "memo",
         "tvr", "exact", "stats", "search", "rules", "sql", "lifting", "sampling", "gc_pause",
         "temporal", "materialize", "checks", "stages", "result", "not_incremental", "api",
-        "common_subplans", "report_group", "schedule", "explain",
+        "report_group", "schedule", "explain",
     ),
     "include": (
         "reports", "machine", "state", "sources", "days", "runs", "times", "past", "verify",
@@ -65,7 +65,7 @@ ROOMS = {
         "join_block", "normalize", "explore", "exploration", "incremental", "methods",
     ),
     "spark_jobs": (
-        "installed", "paths", "engine", "event_recorder", "engines", "changelog", "inputs", "held",
+        "installed", "paths", "engine", "event_recorder", "engines", "changelog", "inputs",
         "work", "checks", "failures", "declarations", "metrics", "judged", "stages", "executor",
         "lifted", "application", "cluster_probe", "class_data_job", "run",
     ),

@@ -51,7 +51,7 @@ def test_no_word_has_two_rows():
 
 
 OURS = (
-    "shadow", "manifest", "held", "prepared run", "asked run", "domain", "stamped", "lane",
+    "shadow", "manifest", "prepared run", "asked run", "domain", "stamped", "lane",
     "repeats", "placed", "determined", "fence", "safe start", "mark", "endpoint", "withdrawn",
     "proven", "repairable", "itemized", "twin", "imagined", "told size", "told",
 )  # fmt: skip

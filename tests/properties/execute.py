@@ -197,7 +197,7 @@ def run_stages(current: Plan, case: Case, engine: Engine, day: Day) -> list[Row]
     for stage in run.stages:
         for given in stage.inputs:
             _bind(given, current, case, engine, day)
-        for one in (*(s for c in stage.common for s in (*c.small_sides, c)), *stage.small_sides):
+        for one in stage.small_sides:
             columns = tuple((c.name, c.type) for c in one.columns)
             engine.bind(one.view, columns, engine.query(one.sql))
         rows = engine.query(stage.sql)
