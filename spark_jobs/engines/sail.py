@@ -65,7 +65,7 @@ class SailEngine(ViewEngine):
 
     def apart(self, frame: Frame) -> Frame:
         # It takes copies of what was grouped for unique: see forerun.planner.stages.copies.
-        one_row = self.session.range(1)
+        one_row = self.session.sql("SELECT 1 AS `__forerun_one`")
         return frame.crossJoin(one_row).select(*map(quoted, frame.columns))
 
     @contextmanager

@@ -36,6 +36,7 @@ from forerun.planner.contract import (
     Stage,
     encode_plan,
 )
+from forerun.planner.contract.plan_v1 import WEIGHT_COLUMN
 from forerun.spark_jobs.engine import Engine
 from forerun.spark_jobs.executor import execute
 from tests.oracles.values import Row
@@ -113,10 +114,12 @@ def publish(run: int) -> Stage:
 
 @dataclass
 class Day:
-    """Builds a day in a folder. Deliveries are lists of (id, shop, cents)."""
+    """Builds a day in a folder. Deliveries are lists of (id, shop, cents); of a ``changelog`` they
+    come once each, and :meth:`take_back` delivers what goes."""
 
     folder: Path
     store_uri: str = ""
+    change: str = "append_only"
     files: list[PinnedFile] = field(default_factory=list)
     pinned: dict[int, str] = field(default_factory=dict)
 
@@ -124,15 +127,20 @@ class Day:
         self.store = open_store(self.store_uri or str(self.folder / "my store"))
         self.at = Generation("shops", "2026-01-01", "1")
 
-    def deliver(self, rows: list[Sale]) -> Path:
+    def take_back(self, rows: list[Sale]) -> Path:
+        """One more Parquet file, of sales that go."""
+        return self.deliver(rows, weight=-1)
+
+    def deliver(self, rows: list[Sale], weight: int = 1) -> Path:
         """One more Parquet file of sales; returns its path."""
-        table = pa.table(
-            {
-                "id": pa.array([r[0] for r in rows], pa.int64()),
-                "shop": pa.array([r[1] for r in rows], pa.string()),
-                "amount": pa.array([_cents(r[2]) for r in rows], pa.decimal128(10, 2)),
-            }
-        )
+        columns = {
+            "id": pa.array([r[0] for r in rows], pa.int64()),
+            "shop": pa.array([r[1] for r in rows], pa.string()),
+            "amount": pa.array([_cents(r[2]) for r in rows], pa.decimal128(10, 2)),
+        }
+        if self.change == "changelog":
+            columns[WEIGHT_COLUMN] = pa.array([weight] * len(rows), pa.int64())
+        table = pa.table(columns)
         path = self.folder / "in" / f"part [{len(self.files)}].parquet"
         path.parent.mkdir(exist_ok=True)
         pq.write_table(table, path)
@@ -164,7 +172,7 @@ class Day:
         self.pinned[run] = key
         source = ManifestSource(
             name="sales", pin=key, base_pin=self.pinned.get(base, ""), columns=SALES,
-            changing=True, expectations=source_checks,
+            changing=True, change=self.change, expectations=source_checks,
         )  # fmt: skip
         manifest = Manifest(
             report=self.at.report, day=self.at.day, generation=self.at.generation, run=run,

@@ -123,6 +123,39 @@ def test_nothing_is_checked_twice_where_nothing_came(day: Day, sail: SailEngine)
     assert (len(first), second) == (2, ())
 
 
+def test_of_a_changelog_what_is_there_at_the_end_counts(tmp_path: Path, sail: SailEngine) -> None:
+    day = Day(tmp_path, change="changelog")
+    wrong: Sale = (-7, None, 1)
+    rows: list[Sale] = [(n, "a" if n % 3 else "b", 1) for n in range(9)]
+    stages = (save_rows(1), save_sums(1), publish(1))
+    day.deliver([*rows, rows[0], wrong])
+    day.plan_run(1, stages, source_checks=SUITE)
+    early = day.do(sail).checks
+    assert [(c.critical, c.provisional) for c in early] == [(0, 4)], "all of it may still go"
+    day.take_back([rows[0], wrong])
+    day.plan_run(2, (save_rows(2), save_sums(2), publish(2)), final=True, source_checks=SUITE)
+    final = day.do(sail).checks
+    assert failed(day, [final]) == set()
+    assert verdict([early, final]) == (False, False)
+
+
+def test_a_row_that_stays_wrong_in_a_changelog_stops_the_day(
+    tmp_path: Path, sail: SailEngine
+) -> None:
+    day = Day(tmp_path, change="changelog")
+    rows: list[Sale] = [(n, "a" if n % 3 else "b", 1) for n in range(9)]
+    day.deliver([*rows, (9, None, 1), (9, None, 1)])
+    day.plan_run(1, (save_rows(1), save_sums(1), publish(1)), source_checks=SUITE)
+    day.do(sail)
+    day.take_back([(9, None, 1)])  # one of two: the other one is there still
+    day.plan_run(2, (save_rows(2), save_sums(2), publish(2)), final=True, source_checks=SUITE)
+    final = day.do(sail).checks
+    assert {one.split()[0] for one in failed(day, [final])} == {
+        "expect_column_values_to_not_be_null"
+    }
+    assert verdict([final])[0]
+
+
 def test_every_expectation_is_of_one_kind() -> None:
     kinds = (BY_ROW, OF_SCHEMA, OF_ALL_ROWS)
     assert sum(map(len, kinds)) == len(frozenset().union(*kinds))
