@@ -161,6 +161,8 @@ def simulate_command(  # noqa: PLR0913 - the options of the command
 ) -> int:
     """Run a night with a virtual clock, with faults, and compare with one batch of each report.
 
+    The night is decided again as it goes on, by what is known then, as in Airflow.
+
     Exit code 1 where a deadline is missed.
     """
     given = _given(night, store, day, cluster)
@@ -171,7 +173,7 @@ def simulate_command(  # noqa: PLR0913 - the options of the command
         lost=tuple(lost or ()),
         seed=surprises,
     ).turnouts(given)
-    course = run_night(_planned(given).plans, given.cluster, turnouts)
+    course = run_night(_planned(given).plans, given.cluster, turnouts, again=True)
     plain = run_night(
         at_fixed_times(given.reports, given.cluster, (given.cluster.start,)),
         given.cluster,

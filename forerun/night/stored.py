@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
@@ -23,6 +23,7 @@ from forerun.include.reports.cluster import Cluster as Declared
 from forerun.include.reports.fields import SpecError
 from forerun.include.reports.hours import Hours, daily_curve
 from forerun.include.reports.spec import ReportSpec
+from forerun.include.state.cluster_report import ClusterReport
 from forerun.include.state.expire import store_clock
 from forerun.include.state.layout import CLUSTERS_FOLDER
 from forerun.include.state.ledger_entry import LedgerEntry
@@ -39,7 +40,7 @@ from forerun.planner.errors import ContractError, ScheduleError
 from forerun.planner.schedule.arrivals import ArrivalCurve, arrival_curve
 from forerun.planner.schedule.batch_cost import PartsOfDay
 from forerun.planner.schedule.cluster import Cluster, joined_blackouts
-from forerun.planner.schedule.night import NightReport
+from forerun.planner.schedule.night import NightReport, PlannedRun, together
 from forerun.planner.schedule.past_runs import CostFit
 from forerun.planner.schedule.step_curve import StepCurve
 
@@ -67,6 +68,8 @@ def stored_night(store: Store, cluster: str, day: date | None, now: datetime) ->
             hint="A report can be once a DAG run has published a day of it. --day names another "
             "day; a night may also be given as a file.",
         )
+    records = {one.report: one for one in reports_of(store, declared.name, day)} if declared else {}
+    reports = tuple(_as_decided(found.reports, records, day, now.timestamp()))
     cores = float(sum(spec.policy.cores for spec in planned))
     under = _Shared(declared, timezone, cores, planned)
     others = sorted({spec.name for spec in specs} - {spec.name for spec in members})
@@ -74,12 +77,31 @@ def stored_night(store: Store, cluster: str, day: date | None, now: datetime) ->
         day=day,
         zone=parse_zone(timezone),
         cluster=under.cluster(day, found.reports, now.timestamp()),
-        reports=tuple(found.reports),
+        reports=reports,
         fits=found.fits,
         left_out=found.left_out,
         remarks=(*under.remarks(), *_elsewhere(declared, others), *_stopped(store, declared)),
         budgets=_budgets(store, declared, planned, day) if declared else None,
     )
+
+
+def _as_decided(
+    reports: list[NightReport], records: Mapping[str, ClusterReport], day: date, now: float
+) -> Iterator[NightReport]:
+    """The reports with the runs to come that were decided for them, which are planned anew only
+    where they are in the way. Those that one application does are one."""
+    applications: dict[str, list[NightReport]] = {}
+    for one in reports:
+        application = records[one.name].application if one.name in records else one.name
+        applications.setdefault(application, []).append(one)
+    for name, members in applications.items():
+        joined = together(name, members) if len(members) > 1 else members[0]
+        known = records.get(members[0].name)
+        days = known.days if known else ()
+        wanted = next((one for one in days if one.day == day.isoformat()), None)
+        chosen = wanted.runs if wanted and wanted.forecast and now < joined.deadline else ()
+        runs = [PlannedRun(start=r.at, rows=1, seconds=r.seconds) for r in chosen if r.at > now]
+        yield replace(joined, decided=tuple(runs))
 
 
 def _budgets(store: Store, declared: Declared, specs: list[ReportSpec], day: date) -> Budgets:

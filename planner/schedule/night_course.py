@@ -11,6 +11,10 @@ has come meanwhile; once the source is complete the final run is next, whatever 
 before it; and it starts at its planned time, or earlier if what arrived makes it longer than
 planned, so that its reserve is kept. If a source is so late that the final run could no longer
 leave the reserve, what is there is done in one more early run.
+
+Where the night is decided ``again``, it is so when it is in Airflow: when an early run is due, and
+when a source is complete before the final run's time. The report then knows what has come of its
+own rows, is planned anew, and the others keep their runs unless these are in somebody's way.
 """
 
 from __future__ import annotations
@@ -18,15 +22,27 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from forerun.planner.errors import ScheduleError
 from forerun.planner.schedule.arrivals import ArrivalCurve
-from forerun.planner.schedule.cluster import Cluster, FreeCores, peak
-from forerun.planner.schedule.night import ReportPlan
+from forerun.planner.schedule.cluster import (
+    Cluster,
+    FreeCores,
+    TakenCores,
+    joined_blackouts,
+    peak,
+)
+from forerun.planner.schedule.many import plan_night
+from forerun.planner.schedule.night import NightReport, ReportPlan
 from forerun.planner.schedule.piecewise import TICK
+from forerun.planner.schedule.today import curve_complete, put_right
 
 _OVERDUE_S = 60.0
 """A run that takes longer than it should is expected to end this much later, again and again."""
+
+_SMALLEST = 0.9
+"""A day that would have less than this part of the usual rows is taken to be late instead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +75,8 @@ class Attempt:
 class ReportCourse:
     """The course of a report: its tries in order, the rows that it has ``done`` in so many
     ``committed`` runs, the last of them begun at ``last_commit``, and the instant of its result.
-    Its cores are ``busy_until`` an instant, and expected to be until ``expected_end``."""
+    Its cores are ``busy_until`` an instant, and expected to be until ``expected_end``. ``known`` is
+    what it knew of its arrivals when it was decided about last, at ``decided_at``."""
 
     plan: ReportPlan
     turnout: Turnout
@@ -70,6 +87,8 @@ class ReportCourse:
     busy_until: float = -math.inf
     expected_end: float = -math.inf
     finished: float = math.inf
+    known: ArrivalCurve | None = None
+    decided_at: float = -math.inf
 
     @property
     def name(self) -> str:
@@ -112,9 +131,14 @@ class NightCourse:
 
 
 def run_night(
-    plans: Sequence[ReportPlan], cluster: Cluster, turnouts: Mapping[str, Turnout]
+    plans: Sequence[ReportPlan],
+    cluster: Cluster,
+    turnouts: Mapping[str, Turnout],
+    *,
+    again: bool = False,
 ) -> NightCourse:
-    """Run a night to its end. A report without a turnout is as it was forecast."""
+    """Run a night to its end, with the times of its plans, or decided ``again`` as it goes on. A
+    report without a turnout is as it was forecast."""
     courses = tuple(
         ReportCourse(plan, turnouts.get(plan.report.name, Turnout(arrivals=plan.report.arrivals)))
         for plan in plans
@@ -124,6 +148,10 @@ def run_night(
         now = heapq.heappop(events)
         while events and events[0] <= now + TICK:
             heapq.heappop(events)
+        for course in courses if again else ():
+            if _has_to_decide(course, now):
+                for at in _decide(courses, course, cluster, now):
+                    heapq.heappush(events, at)
         for at in _dispatch(courses, cluster, now):
             heapq.heappush(events, at)
     return NightCourse(courses, cluster)
@@ -139,6 +167,88 @@ def _first_events(courses: Sequence[ReportCourse], cluster: Cluster) -> list[flo
         events.append(max(_tight_from(course), cluster.start))
     heapq.heapify(events)
     return events
+
+
+# -- deciding again ------------------------------------------------------------------------------
+
+
+def _has_to_decide(course: ReportCourse, now: float) -> bool:
+    """Return whether something has come up since a report was decided about: an early run is due,
+    or its source is complete before the time of its final run."""
+    if course.finished < math.inf or course.busy_until > now + TICK:
+        return False
+    due = [run.start for run in course.plan.runs[:-1] if run.start <= now + TICK]
+    complete = course.turnout.arrivals.complete_at
+    if complete <= now < course.plan.runs[-1].start - TICK:
+        due.append(complete)
+    return bool(due) and max(due) > max(course.decided_at, course.last_commit) + TICK
+
+
+def _decide(
+    courses: Sequence[ReportCourse], about: ReportCourse, cluster: Cluster, now: float
+) -> list[float]:
+    """Decide the rest of a night for the sake of a report. Return the instants at which those whose
+    runs that moves are to be looked at."""
+    about.decided_at, about.known = now, _known(about, now)
+    rest = _from(cluster, now)
+    going = [
+        one
+        for one in courses
+        if one.finished == math.inf and not (one.busy_until > now + TICK and one.tries[-1].final)
+    ]
+    taken = [
+        TakenCores(
+            start=now,
+            seconds=max(one.expected_end - now, _OVERDUE_S),
+            cores=one.plan.report.cores,
+        )
+        for one in courses
+        if one.busy_until > now + TICK
+    ]
+    try:
+        found = plan_night([_left(one, one is about, now) for one in going], rest, taken=taken)
+    except ScheduleError:  # what held before holds, as where a task cannot decide
+        return []
+    events = []
+    for one, plan in zip(going, found.plans, strict=True):
+        if one is about or one.name in found.moved:
+            one.plan = replace(one.plan, runs=plan.runs)
+            events += [max(now, run.start) for run in plan.runs]
+            events += [max(now, _final_from(one)), max(now, _tight_from(one))]
+    return events
+
+
+def _known(course: ReportCourse, now: float) -> ArrivalCurve:
+    """The curve of a report's rows as its tasks would know it."""
+    usual, really = course.plan.report.arrivals, course.turnout.arrivals
+    rows = really.rows_at(now)
+    if rows == really.total:
+        return curve_complete(really.complete_at, rows)
+    return put_right(usual, _SMALLEST * usual.total, now, rows)
+
+
+def _left(course: ReportCourse, is_about: bool, now: float) -> NightReport:
+    """The rest of a report. Runs that are due are as good as begun, so only what comes after them
+    may move."""
+    report = course.plan.report
+    *early, final = course.plan.runs
+    runs = [run for run in early if run.start > now + TICK]
+    known = course.known or report.arrivals
+    done = course.done + (course.tries[-1].rows if course.busy_until > now + TICK else 0)
+    batches = course.committed + (course.busy_until > now + TICK)
+    rest = replace(report, arrivals=known).rest(done, batches, [*runs, final])
+    return replace(rest, decided=()) if is_about else rest
+
+
+def _from(cluster: Cluster, now: float) -> Cluster:
+    """The cluster from an instant on."""
+    start = min(max(now, cluster.start), cluster.end - 1.0)
+    spans = ((max(one.start, start), one.end) for one in cluster.blackouts if one.end > start)
+    return Cluster(
+        ceiling=cluster.ceiling.between(start, cluster.end),
+        prices=cluster.prices.between(start, cluster.end),
+        blackouts=joined_blackouts(spans),
+    )
 
 
 # -- what may start ------------------------------------------------------------------------------
@@ -205,9 +315,9 @@ def _final_seconds(course: ReportCourse) -> float:
 def _final_from(course: ReportCourse) -> float:
     """Return the instant from which the final run may start: as planned, or as early as its reserve
     asks for. A run that is planned to be late has given its place to others, and keeps to its
-    time."""
+    time; unless that was decided by a forecast of late rows, which may come sooner."""
     report = course.plan.report
-    if course.plan.missing:
+    if course.plan.missing and course.known is None:
         return course.plan.runs[-1].start
     reserved = report.deadline - report.reserve - _final_seconds(course)
     return min(course.plan.runs[-1].start, reserved)

@@ -186,6 +186,8 @@ class RunTimes:
         if report.at_most == 1:
             return
         times = [report.arrivals.time_of(math.ceil(q * report.arrivals.total)) for q in QUANTILES]
+        if report.arrivals.rows_at(cluster.start) > 0:
+            times.append(cluster.start)  # of a day that has begun what is there can be done now
         for at in cluster.prices.breakpoints(begin, self._complete):
             times.append(at)
             # The last start from which everything that is there is done before the price changes.

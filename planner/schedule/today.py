@@ -16,15 +16,19 @@ from forerun.planner.schedule.forecast import LEAST_PART, ArrivalForecast
 def curve_today(forecast: ArrivalForecast, weekday: int, now: float, rows: int) -> ArrivalCurve:
     """The forecast of a day on which ``rows`` are there ``now``, over the seconds since its start
     in which past days were told."""
-    usual = forecast.curve(weekday, 0.0)
+    return put_right(forecast.curve(weekday, 0.0), forecast.smallest(weekday), now, rows)
+
+
+def put_right(usual: ArrivalCurve, smallest: float, now: float, rows: int) -> ArrivalCurve:
+    """The curve of a usual day, put right by the ``rows`` that are there ``now``; the ``smallest``
+    day has so many in all."""
     part = usual.rows.at(now) / usual.total
     if part < LEAST_PART and rows <= usual.total:
         return usual
-    smallest = forecast.smallest(weekday)
     estimated = round(rows / max(part, LEAST_PART))
     if estimated >= smallest:
-        return forecast.curve(weekday, 0.0, total=max(rows, estimated, 1))
-    curve = forecast.curve(weekday, 0.0, total=smallest)
+        return usual.scaled(max(rows, estimated, 1) / usual.total)
+    curve = usual.scaled(smallest / usual.total)
     return curve.shifted(max(0.0, now - curve.time_of(max(1, rows))))
 
 

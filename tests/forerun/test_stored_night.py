@@ -19,7 +19,8 @@ from forerun.include.sources.pins import pin_source
 from forerun.include.state.layout import SPECS_FOLDER, ClusterKeys, Generation, history_key
 from forerun.include.state.records import OpenedBy, RunCommit, encode
 from forerun.include.state.slots import Slots, Spent, Stop
-from forerun.include.times.cluster_reports import no_wanted, put_wanted
+from forerun.include.times.choosing import Decision, choose_day
+from forerun.include.times.cluster_reports import no_wanted, put_wanted, reports_of
 from forerun.include.times.leases import declare, say_stop
 from forerun.night.stored import stored_night
 from forerun.planner.errors import ScheduleError
@@ -29,6 +30,7 @@ from tests.include.days.past_days import (
     NIGHT_IS_DEAR,
     PastDays,
     ago,
+    also,
     at,
     past_days,
 )
@@ -249,3 +251,27 @@ def instant_of(run: dict) -> float:
 def test_a_night_is_given_once(more, capsys):
     assert run(["schedule", "plan", *more]) == 2
     assert " a store" in capsys.readouterr().err
+
+
+def test_what_was_decided_for_the_runs_is_what_is_shown(past, capsys):
+    """A report that has chosen, and two of a group: in the night these are one."""
+    calm = replace(NIGHT, blackouts=(), ceiling=(Hours(start="00:00", end="24:00", value=1.0),))
+    declare(past.store, calm)
+    once = Retries(count=0, pauses_s=0.0)
+    for spec, group in ((past.spec, ""), (also(past, "x"), "g"), (also(past, "y"), "g")):
+        opened_by_dag(past, spec)
+        day = replace(past.day_of(MONDAY), spec=spec, at=Generation(spec.name, f"{MONDAY}", "1"))
+        asked = Decision(before=1, now=at(0), retries=once, cluster=calm, group=group)
+        choose_day(day, asked)
+    decided = {one.report: one.days[-1].runs for one in reports_of(past.store, "night", MONDAY)}
+    assert decided["x"] == decided["y"]
+    night = stored_night(past.store, "", MONDAY, at(0))
+    plan = plan_night(night.reports, night.cluster)
+    shown = {one.report.name: [run.start for run in one.runs[:-1]] for one in plan.plans}
+    assert sorted(shown) == ["g", "totals"]
+    for name, report in (("totals", "totals"), ("g", "x")):
+        waits = zip(shown[name], decided[report][:-1], strict=True)
+        assert shown[name]
+        assert all(run.at <= start <= run.at + 900 for start, run in waits)
+    assert plan.moved == frozenset()
+    assert plan.peak <= 1

@@ -172,3 +172,43 @@ def test_a_source_that_is_very_late_gets_one_more_early_run(at_most, missed):
         first = 27 * H - asked.reserve - asked.cost.cost(2400)
         then = first + asked.cost.cost(2300)
         assert [(t.start, t.rows) for t in course.tries] == [(first, 2300), (then, 100)]
+
+
+def test_decided_again_a_larger_day_has_one_more_early_run():
+    """Three times the rows are known at the early run, which is when the price is about to rise.
+    What comes after it is then too much for the final run alone, at any price."""
+    asked = report(deadline=24.45 * H)
+    plans = plan_night([asked], ON).plans
+    assert [run.start < 20 * H for run in plans[0].runs][-2:] == [True, False]
+    larger = {"r": Turnout(arrivals=steady(0, 24 * H, 7200))}
+    assert run_night(plans, ON, larger).missed
+    found = run_night(plans, ON, larger, again=True)
+    _assert_holds(found, ON)
+    assert not found.missed
+    (course,) = found.reports
+    assert any(20 * H < one.start < 24 * H for one in course.tries)
+
+
+def test_decided_again_a_night_as_forecast_meets_what_its_plan_met():
+    night = generate_night(3, 30)
+    plans = plan_night(night.reports, night.cluster).plans
+    found = run_night(plans, night.cluster, {}, again=True)
+    _assert_holds(found, night.cluster)
+    assert not found.missed
+    assert found.cost < 1.1 * run_night(plans, night.cluster, {}).cost
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_decided_again_surprises_cost_no_deadline_that_all_at_midnight_would_have_met(seed):
+    night, draw = generate_night(seed, 30), random.Random(seed)
+    turnouts = {}
+    for one in night.reports:
+        arrivals, slower = as_it_was(draw, one)
+        failed = frozenset({1}) if draw.random() < 0.1 else frozenset()
+        turnouts[one.name] = Turnout(arrivals=arrivals, slower=slower, failed=failed)
+    plans = plan_night(night.reports, night.cluster).plans
+    found = run_night(plans, night.cluster, turnouts, again=True)
+    _assert_holds(found, night.cluster)
+    midnight = at_fixed_times(night.reports, night.cluster, [MIDNIGHT])
+    batch = run_night(midnight, night.cluster, turnouts)
+    assert {c.name for c in found.missed} <= {c.name for c in batch.missed}
