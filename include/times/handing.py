@@ -19,6 +19,7 @@ from forerun.include.times.night import SOON_S, DecidedNight, NightMember
 from forerun.include.times.outlook import curves_known, prices_until
 from forerun.planner.errors import ForerunError
 from forerun.planner.schedule.night import ReportPlan
+from forerun.planner.schedule.piecewise import TICK
 
 _LOG = logging.getLogger(__name__)
 
@@ -29,19 +30,20 @@ def hand_over(
     """Store the times of a plan as the newest schedule of a day, and say to the others that it
     wants them. False where they are as before, or the day cannot be told: then what it had before
     holds, and its runs wait for cores as they come."""
-    record, wanted, forecast = member.record, member.day, member.forecast
+    record, wanted = member.record, member.day
     at = Generation(record.report, wanted.day, wanted.generation)
     try:
         day = Day(store, spec_of(store, at), at)
         runs = _runs(member, plan, day.spec.runs)
         if _as_before(wanted.runs, runs):
             return False
-        last = max(runs[-1].at, forecast.due)
+        starts = (*runs[:-1], replace(runs[-1], at=_final_from(member, runs, night)))
+        last = max(runs[-1].at, member.forecast.due)
         schedule = RunSchedule(
             number=0,  # given when it is stored
             decided_at=now.astimezone(UTC).isoformat(),
             before=runs[0].run if len(runs) == 1 else member.slots[0],
-            runs=(*_before(day, runs[0].run), *_scheduled(day, runs, last)),
+            runs=(*_before(day, runs[0].run), *_scheduled(day, starts, last)),
             forced=night.is_forced(plan),
             missing_s=plan.missing,
             complete=False,
@@ -56,16 +58,27 @@ def hand_over(
 
 
 def _runs(member: NightMember, plan: ReportPlan, last: int) -> tuple[WantedRun, ...]:
-    """The runs of a plan in the slots of the day. A final run that is as soon as its sources are
-    complete waits for them, and for no forecast of that."""
+    """The runs of a plan in the slots of the day."""
     *early, final = plan.runs
-    complete = member.forecast.arrived[-1][0]
-    at = final.start if final.start > complete + 1 else min(final.start, member.forecast.ready)
     runs = [
         WantedRun(run=slot, at=run.start, seconds=run.seconds)
         for slot, run in zip(member.slots, early, strict=False)
     ]
-    return (*runs, WantedRun(run=last, at=at, seconds=final.seconds))
+    return (*runs, WantedRun(run=last, at=final.start, seconds=final.seconds))
+
+
+def _final_from(member: NightMember, runs: tuple[WantedRun, ...], night: DecidedNight) -> float:
+    """The instant from which a final run may start: later than it could only where it is cheaper
+    then. It is not put off for late rows or a crowd: it waits for its sources, and for its turn."""
+    final, prices = runs[-1], night.cluster.prices
+    ready = max([member.forecast.ready, *(run.at + run.seconds for run in runs[:-1])])
+    could = max(ready, member.forecast.arrived[-1][0], prices.start)
+    saves = (
+        final.at > could
+        and prices.integral(final.at, final.at + final.seconds)
+        < prices.integral(could, could + final.seconds) - TICK
+    )
+    return final.at if saves else min(final.at, ready)
 
 
 def _as_before(old: tuple[WantedRun, ...], new: tuple[WantedRun, ...]) -> bool:

@@ -22,9 +22,11 @@ from forerun.include.state.records import OpenedBy, encode
 from forerun.include.state.slots import Lease, SlotRequest, Slots, Stop
 from forerun.include.times.choosing import Decision, choose_day
 from forerun.include.times.cluster_reports import put_wanted, reports_of
+from forerun.include.times.handing import hand_over
 from forerun.include.times.leases import Leases, declare, say_stop
 from forerun.include.times.night import Choice, decide_night
 from forerun.planner.contract.seal import seal
+from forerun.planner.schedule.night import PlannedRun
 from tests.include.days.past_days import (
     BERLIN,
     MONDAY,
@@ -292,7 +294,7 @@ def test_who_is_in_the_way_is_told_to_make_room(past):
     due = at(24.5).timestamp()
     assert all(run.at + run.seconds <= due for day in days for run in wanted(day))
     for day in days:
-        assert at(24) <= read_times(day).instants[-1] < at(24.5)
+        assert read_times(day).instants[-1] == at(24), "it waits for its turn, and not for a time"
 
 
 def test_nobody_moves_while_waiting_costs_no_deadline(past):
@@ -349,3 +351,23 @@ def test_the_reports_of_a_group_choose_together(past):
     group, own = wanted(days[0]), wanted(alone)
     spans = sorted((run.at, run.at + run.seconds) for run in (*group, *own))
     assert all(end <= start + 1e-3 for (_, end), (start, _) in itertools.pairwise(spans))
+
+
+def test_a_day_of_which_rows_are_late_is_told_of_times_in_order(past):
+    """The last rows are forecast for two hours after the final run's own time, and an early run is
+    decided for between the two."""
+    day = tonight(past)
+    choose(day)
+    choice = Choice(day=day, now=at(1).timestamp(), wanted=day_of(day), application="totals")
+    night = decide_night(choice, ONE)
+    (member,) = night.members[night.own.report.name]
+    late = replace(member.forecast, arrived=((at(0).timestamp(), 0.0), (at(26).timestamp(), 1.0)))
+    runs = tuple(
+        PlannedRun(start=at(hour).timestamp(), rows=1, seconds=300.0) for hour in (25.0, 26.0)
+    )
+    plan = replace(night.own, runs=runs)
+    assert hand_over(past.store, replace(member, forecast=late), plan, night, at(1))
+    times = read_times(day)
+    assert times.schedule is not None, "it is one that the waits can follow"
+    assert times.starts[0] == at(25)
+    assert at(25) < times.starts[-1] < at(25.2), "the final run waits for rows, not for a time"
