@@ -57,6 +57,14 @@ def _breakable(text: str) -> Markup:
     return Markup(escaped.replace("_", "_<wbr>").replace("/", "<wbr>/"))
 
 
+def _sentence(text: str) -> str:
+    """Return a phrase as a sentence: with a capital letter, unless it begins with the name of a
+    task, and with a full stop."""
+    named = any(sign in text.partition(" ")[0] for sign in "_.[")
+    begun = text if named else text[:1].upper() + text[1:]
+    return begun if begun.endswith((".", "!", "?")) else f"{begun}."
+
+
 @cache
 def _environment() -> Environment:
     environment = Environment(
@@ -76,6 +84,7 @@ def _environment() -> Environment:
         share=figures.share,
         reason=reason_text,
         breakable=_breakable,
+        sentence=_sentence,
         parsed=datetime.fromisoformat,
     )
     environment.globals.update(
