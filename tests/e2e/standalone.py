@@ -13,10 +13,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError, URLError
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 from urllib.request import Request, urlopen
 
 from forerun.demo.airflow_processes import address, airflow_processes, refuse_dead
+from forerun.include.machine.child_process import ChildProcess
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 300.0
@@ -84,6 +85,17 @@ class StandaloneAirflow:
         request = Request(self.url + path, data, headers, method=method or None)
         with urlopen(request, timeout=60) as answer:
             return dict(json.loads(answer.read() or b"{}"))
+
+    def page(self, path: str, **form: str) -> str:
+        """What a page shows, or what it answers to a form, as whoever is logged in."""
+        headers = {"Authorization": f"Bearer {self.token}", "Accept": "text/html"}
+        data = urlencode(form).encode() if form else None
+        with urlopen(Request(self.url + path, data, headers), timeout=60) as answer:
+            return str(answer.read().decode())
+
+    def part(self, name: str) -> ChildProcess:
+        """The process of Airflow that has this name."""
+        return next(one for one in self._parts if one.name.endswith(name))
 
     def trigger(self, dag_id: str, *, logical_date: str | None = None, **conf: object) -> str:
         """Begin a DAG run as soon as the DAG is known; return the path of the run in the API."""
