@@ -70,7 +70,15 @@ CPU_HOUR_COST = Option(
     "`forerun savings` then say savings in money, too.",
     example="0.05 EUR",
 )
-OPTIONS = (STORE, STORE_ACCESS, HOME, S3_PATH_STYLE, S3_TIMEOUT, FUNCTIONS, CPU_HOUR_COST)
+AWS_CONN_ID = Option(
+    name="aws_conn_id",
+    variable="FORERUN_AWS_CONN_ID",
+    about="The Airflow connection (type aws) by which S3 is reached: endpoint, region and keys.",
+    example="aws_default",
+)
+OPTIONS = (
+    STORE, STORE_ACCESS, HOME, S3_PATH_STYLE, S3_TIMEOUT, FUNCTIONS, CPU_HOUR_COST, AWS_CONN_ID,
+)  # fmt: skip
 
 
 def environment() -> Mapping[str, str]:

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import re
+from collections import ChainMap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from forerun.include.machine import options
+from forerun.include.machine.aws_connection import aws_connection
 from forerun.planner.algebra.spark_functions import ALWAYS_REFUSED
 from forerun.planner.errors import ALLOWED_FUNCTIONS, ForerunError
 
@@ -50,9 +52,14 @@ def s3_settings(environment: Mapping[str, str] | None = None) -> S3Settings:
     ``AWS_DEFAULT_REGION``, ``FORERUN_S3_PATH_STYLE`` and ``FORERUN_S3_TIMEOUT`` (seconds).
 
     With an endpoint of one's own, path style is the default: such servers rarely have a wildcard
-    name per bucket.
+    name per bucket. A connection of Airflow for S3 comes before all of them.
     """
-    env = options.environment() if environment is None else environment
+    if environment is None:
+        found = aws_connection()
+        said = dict(options.environment())
+        env: Mapping[str, str] = ChainMap(found.variables if found else {}, said)
+    else:
+        env = environment
     endpoint = env.get("AWS_ENDPOINT_URL_S3") or env.get("AWS_ENDPOINT_URL") or ""
     if "@" in urlsplit(endpoint).netloc:
         raise SettingsError(

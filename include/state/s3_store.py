@@ -27,6 +27,7 @@ from botocore.exceptions import (
 )
 from botocore.parsers import ResponseParserError
 
+from forerun.include.machine.aws_connection import AwsConnection, aws_connection
 from forerun.include.machine.settings import S3Settings
 from forerun.include.state.file_store import missing
 from forerun.include.state.s3_answers import (
@@ -325,7 +326,7 @@ def s3_client(settings: S3Settings) -> Any:
     """
     environment = tuple(sorted((k, v) for k, v in os.environ.items() if k.startswith("AWS_")))
     try:
-        return _client(settings, os.getpid(), environment)
+        return _client(settings, os.getpid(), environment, aws_connection())
     except (BotoCoreError, ValueError) as error:
         raise StoreError(
             f"S3 cannot be used: {error}",
@@ -335,13 +336,28 @@ def s3_client(settings: S3Settings) -> Any:
 
 
 @lru_cache(maxsize=8)
-def _client(settings: S3Settings, _process: int, _environment: tuple[tuple[str, str], ...]) -> Any:
+def _client(
+    settings: S3Settings,
+    _process: int,
+    _environment: tuple[tuple[str, str], ...],
+    connection: AwsConnection | None,
+) -> Any:
     attempts = 4
     each = max(1.0, settings.timeout / attempts)
+    keys: dict[str, Any] = (
+        {
+            "aws_access_key_id": connection.key,
+            "aws_secret_access_key": connection.secret,
+            "aws_session_token": connection.token or None,
+        }
+        if connection and connection.key
+        else {}
+    )
     return boto3.session.Session().client(
         "s3",
         endpoint_url=settings.endpoint or None,
         region_name=settings.region,
+        **keys,
         config=Config(
             connect_timeout=min(5.0, each),
             read_timeout=each,

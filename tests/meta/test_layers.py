@@ -58,8 +58,8 @@ ROOMS = {
         "engines", "oncall", "telemetry",
     ),
     "plugins/forerun_airflow": (
-        "versions", "day", "retries", "assets", "pages", "watching", "tasks", "authoring", "links",
-        "plugin",
+        "versions", "connections", "day", "retries", "assets", "pages", "watching", "tasks",
+        "authoring", "links", "plugin",
     ),
     "planner/rules": (
         "join_block", "normalize", "explore", "exploration", "incremental", "methods",

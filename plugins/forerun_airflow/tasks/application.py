@@ -23,6 +23,7 @@ from forerun.airflow.tasks.cores import HeldCores, WantedCores, take_cores
 from forerun.airflow.tasks.endpoint import SERVER, EndpointClient
 from forerun.airflow.tasks.last_words import LastWords
 from forerun.include.engines import engine_spec
+from forerun.include.machine.aws_connection import as_variables
 from forerun.include.machine.job_archive import JOB
 from forerun.include.machine.jvm import spark_submit
 from forerun.include.machine.options import said_in_section
@@ -134,6 +135,10 @@ class SubmitApplication(RepeatableOperator, SparkSubmitOperator):
             *("--attempt", attempt),
             *("--engine", self.engine),
         ]
+        with explained(), as_variables():
+            self._submitted(context)
+
+    def _submitted(self, context: Any) -> None:
         if self._client is not None:
             self._client.run(self.application_args, self.log.info)
             return

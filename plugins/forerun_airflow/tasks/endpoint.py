@@ -44,7 +44,7 @@ class EndpointClient:
         host, user = connection.host or "", connection.login or ""
         self.address = _address(host, connection.port, user, ssl=ssl)
         token = {_TOKEN: connection.password} if connection.password else {}
-        self._environment = {**environment(), **token}
+        self._environment = token
         self._process: subprocess.Popen[str] | None = None
 
     def run(self, arguments: Sequence[str], say: Callable[[str], None]) -> None:
@@ -54,7 +54,7 @@ class EndpointClient:
         words = LastWords()
         with subprocess.Popen(
             command,
-            env=self._environment,
+            env={**environment(), **self._environment},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
+from forerun.airflow.connections import in_thread
 from forerun.airflow.day import store_uri, utc_now
 from forerun.planner.errors import ForerunError
 
@@ -43,7 +44,7 @@ class Waiting(BaseTrigger):
         until = datetime.fromisoformat(self.until)
         while True:
             left = (until - utc_now()).total_seconds()
-            wakes, said = await asyncio.to_thread(self._look)
+            wakes, said = await in_thread(self._look)
             if wakes or left <= 0:
                 yield TriggerEvent(said)
                 return

@@ -15,6 +15,7 @@ from typing import Any
 from airflow.sdk.definitions.callback import AsyncCallback
 from airflow.sdk.definitions.deadline import DeadlineReference
 
+from forerun.airflow.connections import in_thread
 from forerun.airflow.day import store_uri, utc_now
 from forerun.airflow.versions import deadline_alert
 from forerun.airflow.watching.alerting import page_of, tell
@@ -83,7 +84,7 @@ async def at_deadline(
     due = due_time(deadline, exceptions, day).on(day, zone)
     while (left := (due - utc_now()).total_seconds()) > 0:
         await asyncio.sleep(min(left, 60.0))
-    await asyncio.to_thread(_tell_if_missed, report, day.isoformat(), store, notify)
+    await in_thread(_tell_if_missed, report, day.isoformat(), store, notify)
 
 
 def _tell_if_missed(report: str, day: str, store_root: str, notify: str | dict[str, Any]) -> None:

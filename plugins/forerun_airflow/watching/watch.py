@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.exceptions import AirflowSkipException
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
+from forerun.airflow.connections import in_thread
 from forerun.airflow.day import OpenedDay, read_opened, store_uri, utc_now
 from forerun.airflow.retries import RepeatableOperator
 from forerun.airflow.watching.alerting import page_of, tell
@@ -50,15 +51,15 @@ class WatchTrigger(BaseTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         while True:
-            seen = await asyncio.to_thread(self._seen)
-            again = await asyncio.to_thread(self._look)
+            seen = await in_thread(self._seen)
+            again = await in_thread(self._look)
             if again is None:
                 yield TriggerEvent({})
                 return
             while again > 0:
                 await asyncio.sleep(min(again, self.poll))
                 again -= self.poll
-                if await asyncio.to_thread(self._seen) != seen:
+                if await in_thread(self._seen) != seen:
                     break
 
     def _seen(self) -> tuple[str, ...]:
