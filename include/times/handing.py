@@ -35,8 +35,8 @@ def hand_over(
     try:
         day = Day(store, spec_of(store, at), at)
         runs = _runs(member, plan, day.spec.runs)
-        if _as_before(wanted.runs, runs):
-            return False
+        if plan is not night.own and _as_before(wanted.runs, runs):
+            return False  # those of one application are told together, however little it is
         starts = (*runs[:-1], replace(runs[-1], at=_final_from(member, runs, night)))
         last = max(runs[-1].at, member.forecast.due)
         schedule = RunSchedule(

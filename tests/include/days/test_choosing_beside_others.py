@@ -346,6 +346,11 @@ def test_the_reports_of_a_group_choose_together(past):
     records = {one.report: one for one in reports_of(past.store, "night", MONDAY)}
     assert {one.application for one in records.values()} == {"g"}
     assert records["x"].days[-1].runs == records["y"].days[-1].runs
+    asked = Decision(before=1, now=at(1), retries=ONCE, cluster=ONE, group="g")
+    choose_day(days[0], asked)
+    again = read_times(days[1])
+    assert again.number == times[1].number + 1, "told with the other, however little it is"
+    assert again.starts == read_times(days[0]).starts
     alone = tonight(past)
     choose(alone)
     group, own = wanted(days[0]), wanted(alone)
