@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
 
 from tests.properties.cases import Case, TableCase
 
@@ -30,6 +32,7 @@ _OF_TEXT = {
     "ORDER BY": r"\) ?ORDER BY|ORDER BY c\d",
     "LIMIT": r"\bLIMIT \d",
 }
+_LARGE = 1_000_000
 _PATTERNS = {name: re.compile(pattern) for name, pattern in _OF_TEXT.items()}
 
 
@@ -89,5 +92,6 @@ def _of_table(table: TableCase) -> Iterator[str]:
 def _at_limit(value: object) -> bool:
     if isinstance(value, str):
         return len(value) > 2
-    text = str(value)
-    return text.startswith(("0001-", "9999-")) or len(text.strip("-").replace(".", "")) > 8
+    if isinstance(value, date):
+        return value.year in (1, 9999)
+    return isinstance(value, int | Decimal) and abs(value) > _LARGE
