@@ -77,11 +77,13 @@ _NUMBERS = """
 2,3,6,7: make_timestamp_ltz try_make_timestamp_ltz
 2,6: make_timestamp_ntz try_make_timestamp_ntz
 2-: decode elt greatest least
-2-3: approx_percentile array_join convert_timezone from_avro from_csv from_json from_xml hll_union
+2-3: date_add date_diff dateadd datediff
+    approx_percentile array_join convert_timezone from_avro from_csv from_json from_xml hll_union
     ilike levenshtein like locate lpad months_between parse_url percentile percentile_approx
     regexp_extract regexp_extract_all regexp_instr replace rpad sequence split substr substring
     theta_union try_parse_url try_variant_get uniform variant_get
-3: array_insert conv if make_date make_time map_zip_with nvl2 slice split_part substring_index
+3: timestampadd timestampdiff
+    array_insert conv if make_date make_time map_zip_with nvl2 slice split_part substring_index
     time_diff translate zip_with
 3-4: aggregate overlay reduce regexp_replace
 4: count_min_sketch width_bucket
@@ -140,6 +142,7 @@ apr: to_variant_object
 """
 """Kinds of the one argument: the functions that take them, called with one."""
 _TWO = """
+vbilecsxdtmwapr*b: any_value first first_value last last_value mode
 vbilecsxdtmw*vbilecsxdtmw: btrim contains encode endswith find_in_set ilike instr levenshtein like
     locate ltrim regexp regexp_count regexp_extract regexp_extract_all regexp_instr regexp_like
     regexp_substr replace rlike rtrim sentences split startswith to_date to_timestamp
@@ -196,6 +199,13 @@ v*v: uniform
 """
 """Kinds of the first argument, and of the second one beside it: the functions, called with two.
 FLOAT is as DOUBLE, and TIMESTAMP_NTZ as TIMESTAMP."""
+_THIRD = """
+vilfecs: conv levenshtein locate make_date make_dt_interval make_interval overlay position
+    regexp_extract regexp_extract_all regexp_instr split split_part substr substring
+    substring_index try_make_interval
+vbilfecsxdtnmw: elt lpad regexp_replace replace rpad sentences translate
+"""
+"""Kinds of the third argument: the functions, called with three."""
 _CONSTANT = """
 0: date_part datepart rand randn random schema_of_csv schema_of_json schema_of_xml stack
 1: any_value approx_count_distinct approx_percentile bround ceil ceiling collate first first_value
@@ -226,9 +236,13 @@ def misfit(name: str, types: Sequence[DataType], varying: Sequence[bool]) -> str
         one, other = (_ALIKE.get(kind, kind) for kind in kinds)
         if one + other not in pairs:
             return f"does not take {types[0]} and {types[1]}"
+    if count == 3 and kinds[2] not in of_third().get(name, kinds[2]):
+        return f"does not take {types[2]} as its third argument"
     return ""
 
 
+WITHOUT_DISTINCT = frozenset("mode percentile_cont percentile_disc".split())  # noqa: SIM905
+"""Aggregate functions that take no DISTINCT."""
 _ALIKE = {"f": "e", "n": "t"}
 _MOST = 1_000_000
 
@@ -243,6 +257,12 @@ def numbers() -> dict[str, range | tuple[int, ...]]:
 def of_one() -> dict[str, str]:
     """Return, by function, the kinds that it takes, called with one argument."""
     return {name: kinds for kinds, names in _lines(_ONE) for name in names}
+
+
+@cache
+def of_third() -> dict[str, str]:
+    """Return, by function, the kinds of the third of three arguments."""
+    return {name: kinds for kinds, names in _lines(_THIRD) for name in names}
 
 
 @cache

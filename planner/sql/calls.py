@@ -9,7 +9,7 @@ from sqlglot import exp
 from forerun.planner.algebra.aggregate_functions import is_aggregate
 from forerun.planner.algebra.functions import GENERATORS, WINDOW_ONLY, result_type
 from forerun.planner.algebra.scalar import Call, Literal, Scalar, references
-from forerun.planner.algebra.signatures import misfit
+from forerun.planner.algebra.signatures import misfit, numbers
 from forerun.planner.algebra.spark_functions import (
     KINDS,
     ONLY_TEXT,
@@ -75,7 +75,8 @@ def function(binder: Binder, node: exp.Expr) -> Scalar:
         raise binder.text.unsupported(node, f"the generator {name}")
     arguments = node.expressions
     _check_known(binder, node, name)
-    if name in UNIT_FIRST and len(arguments) == 3:
+    if name in UNIT_FIRST and len(arguments) != 2:
+        require_count(binder, node, name, len(arguments))
         return _with_unit(binder, name, arguments)
     for argument in arguments:
         if isinstance(argument, exp.Star | exp.Distinct | exp.Alias | exp.Order):
@@ -89,6 +90,13 @@ def function(binder: Binder, node: exp.Expr) -> Scalar:
     if name == "struct":
         name, bound = "named_struct", _named(arguments, bound)
     return call(binder, node, name, bound)
+
+
+def require_count(binder: Binder, node: exp.Expr, name: str, count: int) -> None:
+    """Refuse a call of a function with another number of arguments than it takes."""
+    taken = numbers().get(name)
+    if taken is not None and count not in taken:
+        raise binder.text.error(node, f"{name} does not take {count} arguments")
 
 
 def require_fit(binder: Binder, node: exp.Expr, name: str, args: tuple[Scalar, ...]) -> None:
@@ -328,4 +336,5 @@ def overlay(binder: Binder, node: exp.Expr) -> Scalar:
     """``OVERLAY(a PLACING b FROM c FOR d)``."""
     parts = [node.args.get(key) for key in ("this", "expression", "from_", "for_")]
     args = tuple(binder.bind(part) for part in parts if part is not None)
+    require_fit(binder, node, "overlay", args[:3])
     return Call("overlay", args, args[0].type if args[0].type == STRING else UNKNOWN)

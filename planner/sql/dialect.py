@@ -27,14 +27,7 @@ def parse(text: QueryText) -> exp.Expr:
         tokens.pop()
     if not tokens:
         raise text.error_at(0, "the query is empty")
-    for token in tokens:
-        if token.token_type is TokenType.SEMICOLON:
-            raise text.error_at(token.start, "a second statement", "a report is one query")
-    for before, after in pairwise(tokens):
-        if before.token_type is TokenType.COMMA and after.token_type in _NO_ITEM:
-            raise text.error_at(before.start, "a comma with nothing after it")
-        if before.token_type is TokenType.OVER and after.token_type is TokenType.ALIAS:
-            raise text.error_at(after.start, "OVER without a window", "write OVER () or name one")
+    _check_tokens(text, read.sql, tokens)
     refuse_templates(text, tokens)
     check_nesting(tokens)
     check_chains(tokens)
@@ -51,6 +44,26 @@ def parse(text: QueryText) -> exp.Expr:
     _check_operands(tree)
     _call_any(tree)
     return tree
+
+
+def _check_tokens(text: QueryText, sql: str, tokens: list[Token]) -> None:
+    """Refuse what sqlglot would read over, or otherwise than Spark."""
+    for token in tokens:
+        if token.token_type is TokenType.SEMICOLON:
+            raise text.error_at(token.start, "a second statement", "a report is one query")
+    for token in tokens:
+        if token.token_type is TokenType.HEX_STRING and sql[token.start] == "0":
+            hint = "write X'1F' for bytes; a number has no such form, and Spark takes it for a name"
+            raise text.error_at(token.start, "a number to the base of 16", hint)
+    if tokens[-1].token_type is TokenType.ALIAS:
+        raise text.error_at(tokens[-1].start, "AS without a name")
+    for before, after in pairwise(tokens):
+        if before.token_type is TokenType.ALIAS and after.token_type in _NO_ITEM:
+            raise text.error_at(before.start, "AS without a name")
+        if before.token_type is TokenType.COMMA and after.token_type in _NO_ITEM:
+            raise text.error_at(before.start, "a comma with nothing after it")
+        if before.token_type is TokenType.OVER and after.token_type is TokenType.ALIAS:
+            raise text.error_at(after.start, "OVER without a window", "write OVER () or name one")
 
 
 _NO_ITEM = frozenset({TokenType.FROM, TokenType.R_PAREN, TokenType.WHERE})

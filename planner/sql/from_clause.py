@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from forerun.planner.algebra.relational import Join, JoinKind, Project, Relation, Scan, Values
 from forerun.planner.algebra.scalar import TRUE, Call, Ref, Scalar, conjunction
-from forerun.planner.algebra.types import Column
+from forerun.planner.algebra.types import NULL, STRING, Column
 from forerun.planner.errors import TooLargeError
 from forerun.planner.sql.binder import BindContext
 from forerun.planner.sql.coercion import cast, common_type, compare, unify
@@ -176,7 +176,7 @@ def values_relation(context: BindContext, node: exp.Values) -> Values:
     columns, lists = [], []
     for i, values in enumerate(zip(*rows, strict=True), start=1):
         pair = unify(values)
-        if pair is None:
+        if pair is None or len({one.type == STRING for one in values if one.type != NULL}) > 1:
             raise context.text.error(node, f"column {i} of VALUES has values without a common type")
         lists.append(pair[0])
         columns.append(context.session.columns.new(f"col{i}", pair[1]))

@@ -11,6 +11,7 @@ from forerun.planner.algebra.aggregate_functions import function, is_aggregate, 
 from forerun.planner.algebra.aggregate_record import AggregateFunction
 from forerun.planner.algebra.relational import Aggregate, AggregateCall
 from forerun.planner.algebra.scalar import TRUE, Call, Literal, Ref, Scalar, walk
+from forerun.planner.algebra.signatures import WITHOUT_DISTINCT
 from forerun.planner.algebra.spark_functions import KINDS, FunctionKind
 from forerun.planner.algebra.types import DOUBLE, STRING, Column
 from forerun.planner.sql.binder import Binder
@@ -124,11 +125,7 @@ def bind_call(binder: Binder, node: exp.Expr) -> AggregateCall:
     args = tuple(binder.bind(argument) for argument in arguments)
     if not args:
         raise binder.text.error(node, f"{written} needs an argument")
-    require_fit(binder, node, written, args)
-    if any(_is_drawn(part) for arg in args for part in walk(arg)):
-        raise binder.text.error(
-            node, f"{written} of a random value", "draw it in a subquery of FROM"
-        )
+    _check_call(binder, node, known, args, distinct=distinct, ignore_nulls=ignore_nulls)
     if ignore_nulls:
         args = (*args, TRUE)
     _require_arity(binder, node, known, len(args))
@@ -137,6 +134,28 @@ def bind_call(binder: Binder, node: exp.Expr) -> AggregateCall:
     if known.of_numbers:
         args = tuple(cast(arg, DOUBLE) if arg.type == STRING else arg for arg in args)
     return AggregateCall(name, args, distinct, where)
+
+
+def _check_call(
+    binder: Binder,
+    node: exp.Expr,
+    known: AggregateFunction,
+    args: tuple[Scalar, ...],
+    *,
+    distinct: bool,
+    ignore_nulls: bool,
+) -> None:
+    """Refuse what Spark does not take together with an aggregate function."""
+    written = call_name(node) or known.name
+    require_fit(binder, node, written, args)
+    if ignore_nulls and not known.skips_nulls:
+        raise binder.text.error(node, f"{written} has no IGNORE NULLS")
+    if distinct and (known.skips_nulls or known.name in WITHOUT_DISTINCT):
+        raise binder.text.unsupported(node, f"{written} with DISTINCT", "leave DISTINCT out")
+    if any(_is_drawn(part) for arg in args for part in walk(arg)):
+        raise binder.text.error(
+            node, f"{written} of a random value", "draw it in a subquery of FROM"
+        )
 
 
 def _is_drawn(part: Scalar) -> bool:

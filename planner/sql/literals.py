@@ -172,11 +172,42 @@ def interval(text: QueryText, node: exp.Interval) -> Literal:
     amount = amount.removeprefix("--")
     if isinstance(unit, exp.IntervalSpan):
         first, last = unit.this.name.upper(), unit.expression.name.upper()
-        return Literal(amount, DataType(f"INTERVAL {_unit(text, unit, first)} TO {last}"))
+        type_ = DataType(f"INTERVAL {_unit(text, unit, first)} TO {last}")
+        _check_length(text, node, amount, f"{first.removesuffix('S')} TO {last.removesuffix('S')}")
+        return Literal(amount, type_)
     name = unit.name.upper()
     if name in ("WEEK", "WEEKS") and re.fullmatch(r"[+-]?\d+", amount):
         return Literal(str(int(amount) * _WHOLE_WEEK), DataType("INTERVAL DAY"))
-    return Literal(amount, DataType(f"INTERVAL {_unit(text, node, name)}"))
+    single = _unit(text, node, name)
+    _check_length(text, node, amount, single)
+    return Literal(amount, DataType(f"INTERVAL {single}"))
+
+
+def _check_length(text: QueryText, node: exp.Expr, amount: str, unit: str) -> None:
+    """Refuse what is no length of time in a unit, or between two of them."""
+    pattern = _LENGTHS.get(unit)
+    if pattern is None:
+        raise text.error(node, f"there is no INTERVAL {unit}")
+    found = re.fullmatch(rf"[+-]?(?=(\d*))(?:{pattern})", amount.strip())
+    if found is None or int(found[1] or 0) > _LONGEST[unit[0]]:
+        raise text.error(node, f"'{amount}' is no INTERVAL {unit}")
+
+
+_HOUR, _SIXTY, _SECOND = r"(?:[01]?\d|2[0-3])", r"[0-5]?\d", r"[0-5]?\d(?:\.\d{1,9})?"
+_LENGTHS = {
+    "YEAR": r"\d+", "MONTH": r"\d+", "DAY": r"\d+", "HOUR": r"\d+", "MINUTE": r"\d+",
+    "SECOND": r"\d+(?:\.\d{0,9})?|\.\d{1,9}",
+    "YEAR TO MONTH": r"\d+-(?:0?\d|1[01])",
+    "DAY TO HOUR": rf"\d+ {_HOUR}", "DAY TO MINUTE": rf"\d+ {_HOUR}:{_SIXTY}",
+    "DAY TO SECOND": rf"\d+ {_HOUR}:{_SIXTY}:{_SECOND}",
+    "HOUR TO MINUTE": rf"\d+:{_SIXTY}", "HOUR TO SECOND": rf"\d+:{_SIXTY}:{_SECOND}",
+    "MINUTE TO SECOND": rf"\d+:{_SECOND}",
+}  # fmt: skip
+_LONGEST = {
+    "Y": 178_956_970, "M": 153_722_867_280, "D": 106_751_991, "H": 2_562_047_788,
+    "S": 9_223_372_036_854,
+}  # fmt: skip
+"""The most of a unit that Spark holds, by its first letter: of minutes, months have less."""
 
 
 def _unit(text: QueryText, node: exp.Expr, name: str) -> str:

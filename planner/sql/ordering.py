@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from sqlglot import exp
 
 from forerun.planner.algebra.relational import Limit, Project, Relation, Sort, SortKey, Values
-from forerun.planner.algebra.scalar import Literal, Ref, Scalar
+from forerun.planner.algebra.scalar import Literal, Ref, Scalar, references
 from forerun.planner.algebra.type_kinds import is_ordered
-from forerun.planner.algebra.types import Column
+from forerun.planner.algebra.types import Column, ColumnId
 from forerun.planner.sql.binder import BindContext, Binder, Bound
 from forerun.planner.sql.expressions import ExpressionBinder
 from forerun.planner.sql.scope import Scope
@@ -43,6 +43,10 @@ def order_items(
         if position is None:
             value = _value(binder, item.this, items)
             if value not in values:
+                if distinct and references(value) <= _read(items):
+                    raise binder.text.unsupported(
+                        item, "ORDER BY an expression beside SELECT DISTINCT", "list it, too"
+                    )
                 if distinct:
                     raise binder.text.error(
                         item, "ORDER BY something that SELECT DISTINCT does not list"
@@ -54,6 +58,11 @@ def order_items(
             raise binder.text.error(item, f"nothing is sorted by {values[position].type}")
         keys.append(_key(item, position))
     return keys, hidden
+
+
+def _read(items: Sequence[tuple[str, Scalar]]) -> frozenset[ColumnId]:
+    """The columns that items read."""
+    return frozenset().union(*(references(value) for _, value in items))
 
 
 def _key(item: exp.Expr, position: int) -> KeyOf:
@@ -76,13 +85,20 @@ def _value(binder: Binder, node: exp.Expr, items: Sequence[tuple[str, Scalar]]) 
     """Names mean output columns first, then columns of the input."""
     aliases: dict[str, Scalar] = {}
     for name, value in items:
-        aliases.setdefault(name.lower(), value)
+        if aliases.setdefault(name.lower(), value) != value and _names(node, name):
+            raise binder.text.error(node, f"{name} is the name of two columns of the output")
     before = binder.aliases, binder.prefer_aliases
     binder.aliases, binder.prefer_aliases = aliases, True
     try:
         return binder.bind(node)
     finally:
         binder.aliases, binder.prefer_aliases = before
+
+
+def _names(node: exp.Expr, name: str) -> bool:
+    """Return whether an expression reads an output column of this name."""
+    columns = node.find_all(exp.Column)
+    return any(not one.table and one.name.lower() == name.lower() for one in columns)
 
 
 def ordered_bound(

@@ -46,6 +46,8 @@ _ONE_WORD: dict[TokenType, tuple[int, type[exp.Binary]]] = {
 to right."""
 IS_NOT = "is_not"
 """The mark of a negation that is written as a part of IS."""
+WRITTEN = "written"
+"""The name of a function that has two and is written as the second one."""
 LITERAL = "literal"
 """The mark of a cast that is written as a literal, ``DATE'2026-01-31'``."""
 _SHIFT_LEVEL = 5
@@ -61,6 +63,13 @@ _CONSTRUCTORS = frozenset({"date", "timestamp", "timestamp_ntz", "timestamp_ltz"
 """Types of which a literal can be written, ``DATE'2026-01-31'``."""
 
 
+def _substr(parser: SparkParser) -> exp.Expr:
+    """``substr`` is another function than ``substring`` to Spark, though it does the same."""
+    node: exp.Expr = SparkParser.FUNCTION_PARSERS["SUBSTR"](parser)
+    node.meta[WRITTEN] = "substr"
+    return node
+
+
 class ForerunSparkParser(SparkParser):
     """Reads expressions by Spark's grammar and keeps function calls as written; CAST is strict."""
 
@@ -68,7 +77,8 @@ class ForerunSparkParser(SparkParser):
     ADD_JOIN_ON_TRUE = False
     FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = {}
     FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
-        name: SparkParser.FUNCTION_PARSERS[name] for name in _KEPT_FUNCTION_PARSERS
+        **{name: SparkParser.FUNCTION_PARSERS[name] for name in _KEPT_FUNCTION_PARSERS},
+        "SUBSTR": _substr,
     }
     RANGE_PARSERS: ClassVar[dict[TokenType, Callable[..., Any]]] = {
         kind: SparkParser.RANGE_PARSERS[kind] for kind in _PREDICATES

@@ -24,7 +24,7 @@ from forerun.planner.sql import literals
 from forerun.planner.sql.calls import UNIT_FIRST
 from forerun.planner.sql.lexer import ForerunSpark
 from forerun.planner.sql.names import quote
-from forerun.planner.sql.parser import IS_NOT
+from forerun.planner.sql.parser import IS_NOT, WRITTEN
 from forerun.planner.sql.scalar_sql import literal_sql, string_literal
 from forerun.planner.sql.text import QueryText
 
@@ -158,6 +158,11 @@ class _Printer(SparkGenerator):
         parts = (node.args["substr"], node.this, node.args.get("position"))
         return f"position({', '.join(self.sql(part) for part in parts if part is not None)})"
 
+    def part_of(self, node: exp.Expr) -> str:
+        parts = [node.this, node.args.get("start"), node.args.get("length")]
+        name = node.meta.get(WRITTEN, "substring")
+        return f"{name}({', '.join(self.sql(part) for part in parts if part is not None)})"
+
     def trimmed(self, node: exp.Expr) -> str:
         removed, where = node.args.get("expression"), node.args.get("position") or "BOTH"
         if removed is None and not node.args.get("position"):
@@ -192,6 +197,7 @@ class _Printer(SparkGenerator):
         exp.If: chosen,
         exp.Ordered: sorted_by,
         exp.StrPosition: placed,
+        exp.Substring: part_of,
         exp.Trim: trimmed,
         exp.CurrentDate: lambda *_: "current_date()",
         exp.CurrentTimestamp: lambda *_: "current_timestamp()",

@@ -18,6 +18,7 @@ from forerun.planner.sql.grouping_sets import GroupingSets, Keys, read_sets
 from forerun.planner.sql.identifiers import internal_name, output_name
 from forerun.planner.sql.ordering import order_items, ordered_bound
 from forerun.planner.sql.scope import Scope
+from forerun.planner.sql.sets_above import check_having, check_order
 from forerun.planner.sql.text import require_comparable, require_only
 from forerun.planner.sql.windows import add_windows, window_calls
 
@@ -138,6 +139,11 @@ def _group(block: _Block) -> None:
     for item in block.items:
         if item.value is not None:
             item.value = block.binder.bind(item.node)
+    if sets is not None:
+        listed = [(item.name, item.node) for item in block.items]
+        check_order(text, _order_nodes(block), listed)
+        if having is not None:
+            check_having(text, having.this, listed)
     if having is not None:
         block.binder.aliases = _early_aliases(block)
         filter_by(block.binder, having.this)

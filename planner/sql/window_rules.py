@@ -120,7 +120,8 @@ def _check_bounds(text: QueryText, node: exp.Expr, frame: str, order: Sequence[S
     first, _, last = rest.removeprefix("BETWEEN ").partition(" AND ")
     if first == "UNBOUNDED FOLLOWING" or last == "UNBOUNDED PRECEDING":
         raise text.error(node, "a frame begins with its end")
-    if kind == "RANGE" and not order:
+    whole = (first, last) == ("UNBOUNDED PRECEDING", "UNBOUNDED FOLLOWING")
+    if kind == "RANGE" and not order and not whole:
         raise text.error(node, "a frame by RANGE needs an ORDER BY in its window")
     places = [_place(bound) for bound in (first, last) if bound]
     if kind == "ROWS" and None not in places and len(places) == 2:

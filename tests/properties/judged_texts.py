@@ -95,6 +95,8 @@ class Judge:
         try:
             wanted = self.analyzed(text)
         except (PySparkException, Py4JError) as error:
+            if "FAILED_FUNCTION_CALL" in str(error):
+                return "fails", _said(error)
             unsure = UNKNOWN.name in repr(query.relation)
             return "left" if unsure else "refused", _said(error)
         try:

@@ -50,6 +50,8 @@ def type_of(expression: str) -> str:
         "sum(a) OVER (ORDER BY a ROWS 1.5 PRECEDING)", "sum(a) OVER (ORDER BY a ROWS UNBOUNDED FOLLOWING)",
         "sum(a) OVER (ORDER BY a, k RANGE 1 PRECEDING)", "sum(a) OVER (ORDER BY s RANGE 1 PRECEDING)",
         "sum(a) OVER (ORDER BY d RANGE INTERVAL 1 HOUR PRECEDING)", "sum(a) OVER (RANGE CURRENT ROW)",
+        "INTERVAL 1.5 DAY", "INTERVAL '1-13' YEAR TO MONTH", "INTERVAL '1' DAY TO MONTH", "INTERVAL 'x' HOUR",
+        "INTERVAL 3000000000 YEAR", "levenshtein(s, s, x)", "mode(DISTINCT a)", "sum(a) IGNORE NULLS",
         "CASE WHEN NULL THEN 1 END", "a IS ! NULL", "timestampadd('DAY', 1, d)", "f(TABLE t)",
     ],
 )  # fmt: skip
@@ -65,6 +67,12 @@ def test_expressions(expression):
         "SELECT p FROM t UNION SELECT p FROM t", "SELECT p FROM t EXCEPT ALL SELECT p FROM t",
         "SELECT a FROM t LIMIT 1L", "SELECT a FROM t LIMIT 3000000000", "SELECT a FROM t JOIN t u USING",
         "WITH q AS (SELECT 1), Q AS (SELECT 2) SELECT * FROM q", "SELECT a FROM t JOIN t u ON ORDER BY 1",
+        "SELECT d FROM t GROUP BY ROLLUP (d, a) ORDER BY a", "SELECT DISTINCT a FROM t ORDER BY k",
+        "SELECT d FROM t GROUP BY CUBE (d, a) HAVING max(k) > 1 AND a > 1",
+        "SELECT d FROM t GROUP BY ROLLUP (d, a) HAVING grouping(a) = 1",
+        "SELECT a AS q FROM t GROUP BY ROLLUP (a) HAVING grouping(a) = 0",
+        "SELECT * FROM t CROSS JOIN t u ORDER BY a", "VALUES (1, 'a'), (2, 2)", "SELECT a FROM t AS",
+        "SELECT 0x1F FROM t", "SELECT datediff() FROM t", "SELECT overlay(s, s, x) FROM t",
         "SELECT a IN GROUP BY a FROM t", "SELECT sum(a) OVER AS v FROM t", "SELECT substring(s FOR) FROM t",
     ],
 )  # fmt: skip
@@ -72,6 +80,19 @@ def test_queries(sql):
     with pytest.raises(SqlError) as caught:
         read_query(sql, [SOURCE])
     assert not isinstance(caught.value, UnsupportedSqlError)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT d FROM t GROUP BY ROLLUP (d, a) ORDER BY max(k), d",
+        "SELECT d FROM t GROUP BY d, a GROUPING SETS ((d), (a)) HAVING a > 0",
+        "SELECT d, a FROM t GROUP BY ROLLUP (d, a) HAVING max(k) > 1 AND a > 1 ORDER BY a + 1",
+        "SELECT grouping(a) g, a FROM t GROUP BY CUBE (a) HAVING grouping(a) = 1 ORDER BY g, grouping(a)",
+    ],
+)
+def test_queries_that_spark_takes(sql):
+    assert read_query(sql, [SOURCE]).names
 
 
 @pytest.mark.parametrize(
