@@ -16,7 +16,7 @@ from forerun.planner.algebra.spark_functions import (
     FunctionKind,
     is_refused,
 )
-from forerun.planner.algebra.type_kinds import can_cast, kind_of
+from forerun.planner.algebra.type_kinds import can_cast, is_ordered, kind_of
 from forerun.planner.algebra.types import (
     BOOLEAN,
     DOUBLE,
@@ -145,7 +145,10 @@ def call(binder: Binder, node: exp.Expr, name: str, args: tuple[Scalar, ...]) ->
         return special
     if name in _COMMON:
         pair = unify(args)
-        mixed = name in _ORDERED and len({_as_text(arg.type) for arg in args} - {None}) > 1
+        mixed = name in _ORDERED and (
+            len({_as_text(arg.type) for arg in args} - {None}) > 1
+            or not all(is_ordered(arg.type) for arg in args)
+        )
         if pair is None or mixed:
             raise binder.text.error(
                 node, f"the arguments of {name} have no common type: {_listed(args)}"

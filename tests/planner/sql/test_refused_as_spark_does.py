@@ -37,7 +37,7 @@ def type_of(expression: str) -> str:
         "TRY_CAST(p AS INT)", "CAST(s AS MAP<STRING,INT>)", "CAST(s AS VARCHAR)", "DATE'x'",
         "CAST(a AS INT(3))", "CAST(s AS STRING(5))", "CAST(a AS ARRAY)", "128Y", "1e400", "DATE'2020-13-01'",
         "upper(s, s)", "radians()", "float(a, a)", "crc32(a)", "year(a)", "bit_count(m)", "hash(p)",
-        "date_add(d, k)", "array_contains(w, d)", "array_union(w, w, w)", "greatest(a, s)",
+        "date_add(d, k)", "array_contains(w, d)", "array_union(w, w, w)", "greatest(a, s)", "greatest(p, p)",
         "mod(a, x)", "nullif(a, d)", "equal_null(a, d)", "round(m, a)", "date_part(s, d)",
         "EXTRACT(EPOCH FROM ts)", "EXTRACT(YEAR FROM l)", "datediff('DAY', d, d)", "s LIKE 'a' ESCAPE '!!'",
         "datediff(DAY, l, d)", "s LIKE ANY ('a', 'b' || 7L)", "sum(x)", "max(p)", "count_if(a)",
