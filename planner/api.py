@@ -50,7 +50,7 @@ from forerun.planner.rules.normalize.prune import prune_columns
 from forerun.planner.sql.frontend import Query, read_query
 from forerun.planner.sql.question import question_of
 from forerun.planner.stages.build import StageBuilder, StageContext
-from forerun.planner.stages.flawed import result_output
+from forerun.planner.stages.flawed import result_output, text_for
 from forerun.planner.stats.containment import with_contained_keys
 from forerun.planner.temporal.extraction import ExtractedPlan
 from forerun.planner.tvr.signed import ColumnIds
@@ -260,11 +260,13 @@ def _idle(index: int, request: PlanRequest) -> Run:
 
 
 def _batch_runs(read: Reading, best: MethodPlanned) -> tuple[Run, ...]:
-    """The user's own text, as it was written, in each run that gives the result."""
+    """Return runs of the user's own text in each run that gives the result."""
     request, query, chosen = read.request, read.query, _itemized(read, best)
     start = itemized(request.settings.prices).stage_start
     last = len(request.points)
-    text = request.sql.strip().rstrip(";").rstrip()
+    text = text_for(
+        request.settings.prices, best.ids.fork(), query, request.sql.strip().rstrip(";").rstrip()
+    )
     inputs = tuple(SourceInput(view=name, source=name, version="snapshot") for name in query.named)
     base = request.committed[-1].index if request.committed else 0
     built: dict[int, Run] = {}

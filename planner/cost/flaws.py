@@ -1,7 +1,7 @@
 """The flaws of an engine: what it does otherwise than Spark, for which stages are written.
 
-The user's own text stays as it is: what the engine does otherwise there, its record of gaps names
-(:mod:`forerun.include.verify.sail_gaps`).
+The user's own text stays as it is, but for quotients: what the engine does otherwise there, its
+record of gaps names (:mod:`forerun.include.verify.sail_gaps`).
 """
 
 from __future__ import annotations

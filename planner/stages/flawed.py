@@ -38,6 +38,7 @@ from forerun.planner.contract.plan_v1 import ResultOutput
 from forerun.planner.cost.prices import Prices
 from forerun.planner.exact.quotients import DIVIDING, with_exact_quotients
 from forerun.planner.sql.frontend import Query
+from forerun.planner.sql.printer import to_sql
 from forerun.planner.tvr.signed import ColumnIds
 
 _ALL_ROWS = 2**62
@@ -47,6 +48,16 @@ def written_for(prices: Prices, ids: ColumnIds, relation: Relation) -> Relation:
     """Return a relation of the same rows which an engine with these prices computes as Spark does
     its own."""
     return _rewritten(prices, ids, relation, {}) if prices.flaws else relation
+
+
+def text_for(prices: Prices, ids: ColumnIds, query: Query, text: str) -> str:
+    """Return what computes the report from its sources in one stage: the user's own ``text``, but
+    for an engine that cuts quotients off, where the query has some: that is told the query as it
+    was read, with exact ones. Or the same day would have other digits by other modes."""
+    if not prices.flaws or "quotients" not in prices.flaws:
+        return text
+    written = written_for(prices, ids, query.relation)
+    return text if written == query.relation else to_sql(written, names=query.names)
 
 
 def result_output(query: Query, prices: Prices) -> ResultOutput:
