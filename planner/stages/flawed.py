@@ -54,7 +54,7 @@ def text_for(prices: Prices, ids: ColumnIds, query: Query, text: str) -> str:
     """Return what computes the report from its sources in one stage: the user's own ``text``, but
     for an engine that cuts quotients off, where the query has some: that is told the query as it
     was read, with exact ones. Or the same day would have other digits by other modes."""
-    if not prices.flaws or "quotients" not in prices.flaws:
+    if "quotients" not in prices.flaws:
         return text
     written = written_for(prices, ids, query.relation)
     return text if written == query.relation else to_sql(written, names=query.names)
