@@ -48,6 +48,8 @@ NEEDS_AIRFLOW = (DAY_PAGE + "/act", DAY_PAGE + "/repair")
 
 
 HIDDEN = "unseen"
+NO_ANSWER = 502
+"""What a page is that cannot be without Airflow's answer: this one gives none."""
 
 
 class Anybody(Actor):
@@ -85,7 +87,12 @@ def asked(tmp_path):
         app.dependency_overrides[user] = lambda: frozenset({"sums"})
     app.dependency_overrides[airflow_condition] = lambda: AirflowCondition(now=at(13))
     app.dependency_overrides[Actor] = Anybody
-    airflow = SimpleNamespace(state=SimpleNamespace(secret_key="a key"))
+
+    async def airflow(_scope, _receive, send):
+        await send({"type": "http.response.start", "status": 404, "headers": []})
+        await send({"type": "http.response.body", "body": b"{}"})
+
+    airflow.state = SimpleNamespace(secret_key="a key")
 
     async def mounted(scope, receive, send):
         await app(scope | {AIRFLOW: airflow}, receive, send)
@@ -101,7 +108,7 @@ def test_no_address_is_an_error_of_the_server(asked):
         if address in NEEDS_AIRFLOW:
             continue
         answer = client.get(address, follow_redirects=False)
-        if answer.status_code >= 500:
+        if answer.status_code >= 500 and answer.status_code != NO_ANSWER:
             broken.append(f"{answer.status_code} {address[:120]}")
     assert not broken, "\n".join(broken)
 

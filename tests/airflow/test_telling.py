@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from functools import partial
 
 import pytest
 from airflow.sdk._shared.observability.metrics import stats as facade
@@ -124,9 +125,9 @@ def test_what_cannot_be_told_is_a_warning_and_no_failure(place, caplog, monkeypa
     assert planned["submit"] is True
     assert "not told to logs and metrics: OSError: no route to the collector" in caplog.text
     monkeypatch.setattr(SubmitUnits, "_check_connection", lambda _self: "local[2]")
-    monkeypatch.setattr(SubmitUnits, "submit", lambda *_: None)
+    down = partial(monkeypatch.setattr, Day, "commit", unreadable)
+    monkeypatch.setattr(SubmitUnits, "submit", lambda *_: down())
     task = SubmitUnits(task_id="run", step=alone(spec, 3, "open_day"), plan_task="plan")
-    monkeypatch.setattr(Day, "commit", unreadable)
     task.execute(context({"plan": planned, "open_day": OPENED}))
     assert "not told to logs and metrics: StoreDownError: no answer" in caplog.text
 

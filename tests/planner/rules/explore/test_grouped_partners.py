@@ -67,7 +67,6 @@ KEPT = (
     "min(CASE WHEN h = 'u' THEN i ELSE n END)",
     "bit_xor(i) + max(n)",  # each value counts as often as it comes
     "count_if(n IS NULL)",
-    "sum(CASE WHEN rand() < 0.5 THEN price ELSE cost END)",
 )
 FROM, FULL = (f"FROM l {kind} JOIN r ON l.k = r.k" for kind in ("LEFT", "FULL"))
 
