@@ -42,6 +42,8 @@ ACCESS = {"private": (0o700, 0o600), "group": (0o770, 0o660)}
 of the process. What is there already keeps its rights."""
 
 _PRIVATE = ".forerun-"
+_FOLDER_TRIES = 20
+"""So often a folder is made again that somebody takes away."""
 _CHUNK = 1 << 20
 
 
@@ -204,18 +206,22 @@ class FileStore:
             os.fchmod(handle, rights)
         return os.fdopen(handle, "wb")
 
+    def _opened_new(self, path: Path) -> BinaryIO:
+        """A new file opened for writing, in a folder that clean-up may take away, empty as it is,
+        between any two steps."""
+        for _ in range(_FOLDER_TRIES):
+            with contextlib.suppress(FileNotFoundError):
+                return self._opened(path, os.O_EXCL)
+            self._make(path.parent)
+        return self._opened(path, os.O_EXCL)
+
     @contextlib.contextmanager
     def _temporary(self, path: Path, data: bytes) -> Iterator[Path]:
         """``data``, on the disk, under a private name next to ``path``; gone afterwards."""
         self._make(path.parent)
         temporary = path.with_name(f"{_PRIVATE}tmp-{uuid.uuid4().hex}")
         try:
-            try:
-                file = self._opened(temporary, os.O_EXCL)
-            except FileNotFoundError:  # clean-up took the empty folder away meanwhile
-                self._make(path.parent)
-                file = self._opened(temporary, os.O_EXCL)
-            with file:
+            with self._opened_new(temporary) as file:
                 file.write(data)
             _flush_file(temporary)
             yield temporary
