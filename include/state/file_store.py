@@ -211,14 +211,13 @@ class FileStore:
         between any two steps."""
         for _ in range(_FOLDER_TRIES):
             with contextlib.suppress(FileNotFoundError):
+                self._make(path.parent)
                 return self._opened(path, os.O_EXCL)
-            self._make(path.parent)
         return self._opened(path, os.O_EXCL)
 
     @contextlib.contextmanager
     def _temporary(self, path: Path, data: bytes) -> Iterator[Path]:
         """``data``, on the disk, under a private name next to ``path``; gone afterwards."""
-        self._make(path.parent)
         temporary = path.with_name(f"{_PRIVATE}tmp-{uuid.uuid4().hex}")
         try:
             with self._opened_new(temporary) as file:
