@@ -306,8 +306,8 @@ def test_a_day_with_parameters_equals_the_plain_query(
     """In the plan they are constants, and in the plain query the engine binds them."""
     sql = (
         "SELECT g, COUNT(*) AS n FROM t WHERE v < :most AND :who = 'O\\'Neil; --' "
-        "AND date_add(DATE'2026-01-01', g) <= :report_date "
-        "AND to_timestamp(date_add(DATE'2026-01-01', g)) < :report_end GROUP BY g"
+        "AND date_add(DATE'2026-01-01', CAST(g AS INT)) <= :report_date "
+        "AND to_timestamp(date_add(DATE'2026-01-01', CAST(g AS INT))) < :report_end GROUP BY g"
     )
     arguments = [
         *("simulate", report(tmp_path, sql), "--tables", str(folder), "--engine", "sail"),
