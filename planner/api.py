@@ -264,9 +264,8 @@ def _batch_runs(read: Reading, best: MethodPlanned) -> tuple[Run, ...]:
     request, query, chosen = read.request, read.query, _itemized(read, best)
     start = itemized(request.settings.prices).stage_start
     last = len(request.points)
-    text = text_for(
-        request.settings.prices, best.ids.fork(), query, request.sql.strip().rstrip(";").rstrip()
-    )
+    own = request.sql.strip().rstrip(";").rstrip()
+    text = text_for(request.settings.prices, query, own)
     inputs = tuple(SourceInput(view=name, source=name, version="snapshot") for name in query.named)
     base = request.committed[-1].index if request.committed else 0
     built: dict[int, Run] = {}

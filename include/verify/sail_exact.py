@@ -45,7 +45,7 @@ from forerun.planner.algebra.scalar import (
 from forerun.planner.algebra.scalar import walk as walk_scalar
 from forerun.planner.algebra.types import ColumnId, DataType
 from forerun.planner.exact.narrowing import Narrowing
-from forerun.planner.exact.quotients import has_digit_to_round
+from forerun.planner.exact.quotients import CONDITIONS, has_digit_to_round, is_never_zero
 from forerun.planner.request import Source
 
 _OPERATORS = (Scan, Filter, Project, Join, Aggregate, UnionAll, Sort, Limit)
@@ -91,6 +91,10 @@ def _of_node(node: Relation) -> Iterator[str]:
         yield from _of_types(column.type for column in node.columns)
     elif isinstance(node, Sort):
         yield from _of_types(key.column.type for key in node.keys)
+    for scalar in _conditions(node):
+        for part in walk_scalar(scalar):
+            if isinstance(part, Call) and part.name == "/" and not is_never_zero(part.args[1]):
+                yield "a quotient in a condition is NULL there where Spark fails by a divisor of 0"
     for scalar in _scalars(node):
         for part in walk_scalar(scalar):
             if isinstance(part, Ref):
@@ -119,6 +123,20 @@ def _scalars(node: Relation) -> Iterator[Scalar]:
             yield from call.args
             if call.where is not None:
                 yield call.where
+
+
+def _conditions(node: Relation) -> Iterator[Scalar]:
+    """Yield what is computed for rows that Spark does not come to."""
+    if isinstance(node, Filter):
+        yield node.predicate
+    elif isinstance(node, Join):
+        yield node.condition
+    elif isinstance(node, Aggregate):
+        yield from (call.where for _, call in node.calls if call.where is not None)
+    for scalar in _scalars(node):
+        for part in walk_scalar(scalar):
+            if isinstance(part, Call) and part.name in CONDITIONS:
+                yield part
 
 
 def _of_aggregate(call: AggregateCall, narrowing: Narrowing, rows: int) -> Iterator[str]:

@@ -50,13 +50,13 @@ def written_for(prices: Prices, ids: ColumnIds, relation: Relation) -> Relation:
     return _rewritten(prices, ids, relation, {}) if prices.flaws else relation
 
 
-def text_for(prices: Prices, ids: ColumnIds, query: Query, text: str) -> str:
+def text_for(prices: Prices, query: Query, text: str) -> str:
     """Return what computes the report from its sources in one stage: the user's own ``text``, but
     for an engine that cuts quotients off, where the query has some: that is told the query as it
     was read, with exact ones. Or the same day would have other digits by other modes."""
     if "quotients" not in prices.flaws:
         return text
-    written = written_for(prices, ids, query.relation)
+    written = written_for(prices, ColumnIds(query.last_id), query.relation)
     return text if written == query.relation else to_sql(written, names=query.names)
 
 

@@ -47,6 +47,10 @@ def test_what_is_listed_is_exact(sql: str):
 @pytest.mark.parametrize(
     ("sql", "said"),
     [
+        ("SELECT k FROM t WHERE m / m > 1.0", "a quotient in a condition"),
+        ("SELECT k FROM t GROUP BY k HAVING sum(m) / sum(m) > 1.0", "a quotient in a condition"),
+        ("SELECT sum(m) FILTER (WHERE m / m > 1.0) AS s FROM t", "a quotient in a condition"),
+        ("SELECT k = 1 AND m / m > 1.0 AS c FROM t", "a quotient in a condition"),
         ("SELECT sum(x) AS s FROM t", "DOUBLE"),
         ("SELECT k FROM t WHERE x > 1", "DOUBLE"),
         ("SELECT max(at) AS a FROM t", "TIMESTAMP"),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from forerun.planner.algebra.types import parse_type
 from forerun.planner.api import plan
@@ -21,7 +22,7 @@ SQL = "SELECT k, avg(a) AS mean, sum(a) / sum(b) AS share, max(a / b) AS most FR
 COLUMNS = (("k", "INT"), ("a", "DECIMAL(12,4)"), ("b", "DECIMAL(7,2)"))
 
 
-def stage_sql(*, exact: bool) -> str:
+def stage_sql(*, exact: bool, sql: str = SQL) -> str:
     source = Source(
         name="t",
         columns=tuple(SourceColumn(name=n, type=parse_type(t)) for n, t in COLUMNS),
@@ -30,7 +31,7 @@ def stage_sql(*, exact: bool) -> str:
     flaws: frozenset[Flaw] = frozenset({"quotients"} if exact else ())
     settings = Settings(prices=replace(SPARK, flaws=flaws), own_batch="always")
     request = PlanRequest(
-        report="r", sql=SQL, sources=(source,), points=(TimePoint(weight=1.0),), settings=settings
+        report="r", sql=sql, sources=(source,), points=(TimePoint(weight=1.0),), settings=settings
     )
     (stage,) = plan(request).plan.run.stages
     return stage.sql
@@ -82,3 +83,30 @@ def test_they_are_rounded_once_and_half_up(tmp_path: Path):
             }
             assert found[k] == expected
     assert cut_off != found
+
+
+ZERO = "(1, CAST(6 AS DECIMAL(12,4)), CAST(2 AS DECIMAL(7,2))), (2, 6, 0), (3, 6, NULL)"
+
+
+@pytest.mark.parametrize(
+    ("sql", "fails"),
+    [
+        ("SELECT k, a / b AS q FROM t", True),
+        ("SELECT sum(a / b) AS q FROM t", True),
+        ("SELECT k, sum(a) / sum(b) AS q FROM t GROUP BY k", True),
+        ("SELECT k, a / b AS q FROM t WHERE k <> 2", False),
+        ("SELECT k, CASE WHEN k <> 2 THEN a / b END AS q FROM t", False),
+        ("SELECT k, a / b AS q FROM t WHERE k > 5", False),
+        ("SELECT sum(a) / sum(b) AS q FROM t WHERE k = 3", False),
+    ],
+)
+def test_a_divisor_of_zero_fails_in_the_rows_that_are_there(sql: str, fails: bool):
+    session = sail_session()
+    rows = f"SELECT * FROM (VALUES {ZERO}) AS t(k, a, b)"
+    session.sql(rows).createOrReplaceTempView("t")
+    written = session.sql(stage_sql(exact=True, sql=sql))
+    if fails:
+        with pytest.raises(Exception, match="division by zero"):
+            written.collect()
+    else:
+        assert {row["q"] for row in written.collect()} <= {Decimal(3), None}
