@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import os
 from pathlib import Path
 
 import pytest
 
+from forerun.include.machine import jvm
 from forerun.planner.gc_pause import THRESHOLDS
 from tests.s3_servers import moto_bucket, moto_server, store_uri, versitygw_server
 
@@ -27,6 +29,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--accept") and getattr(config.option, "numprocesses", None):
         raise pytest.UsageError("--accept writes block after block of a file: leave out -n")
+    # A local Spark that listens at the machine's own address dies with it: its executor gives up
+    # after ten minutes without a heartbeat, and takes the session of all tests along.
+    os.environ.update(jvm.local_name("local"))
 
 
 def pytest_collection_finish() -> None:
