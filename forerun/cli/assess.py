@@ -17,7 +17,7 @@ from forerun.planner.cost.constants import MICRO
 from forerun.planner.errors import ForerunError, RequestError
 from forerun.planner.explain.choice import in_units
 from forerun.planner.request import PlanRequest, TimePoint
-from forerun.planner.sql.statement import shape_of, without_schemas
+from forerun.planner.sql.syntax.statement import shape_of, without_schemas
 from forerun.simulation.planning import Report
 
 

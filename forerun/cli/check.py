@@ -30,7 +30,7 @@ from forerun.include.runs.day_request import sql_of
 from forerun.planner.errors import ForerunError
 from forerun.planner.request import PlanRequest, Settings, Source, TimePoint
 from forerun.planner.sql.question import question_of
-from forerun.planner.sql.table_names import tables_read
+from forerun.planner.sql.syntax.table_names import tables_read
 from forerun.simulation.planning import ReportFileError, read_report, report_files, sources
 from forerun.simulation.tables import list_tables
 

@@ -26,7 +26,7 @@ from forerun.include.reports.spec import MOST_SAMPLED
 from forerun.planner.contract.plan_v1 import ReliedForeignKey
 from forerun.planner.errors import RequestError
 from forerun.planner.request import Method, PlanRequest, Problem, Settings, TimePoint
-from forerun.planner.sql.table_names import tables_read
+from forerun.planner.sql.syntax.table_names import tables_read
 from forerun.simulation.planning import (
     ProblemName,
     Report,

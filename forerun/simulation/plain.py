@@ -24,7 +24,7 @@ from forerun.planner.errors import SqlError
 from forerun.planner.props.several_answers import several_answers
 from forerun.planner.request import Settings, Source
 from forerun.planner.sql.frontend import Query, read_query
-from forerun.planner.sql.unlimited import without_limit
+from forerun.planner.sql.syntax.unlimited import without_limit
 from forerun.simulation import accounts
 from forerun.simulation.accounts import RunAccount
 from forerun.simulation.group_account import in_sum

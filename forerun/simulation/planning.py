@@ -27,7 +27,7 @@ from forerun.planner.request import (
     TimePoint,
     ivm,
 )
-from forerun.planner.sql.table_names import tables_read
+from forerun.planner.sql.syntax.table_names import tables_read
 from forerun.simulation.tables import CHANGING_ROWS, Table, list_tables
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from forerun.include.machine.event_files import EventFiles, EventLogError
 from forerun.include.machine.eventlog import SQL_EVENT, Gathered, plan_nodes
-from forerun.planner.sql.statement import query_in, shape_of
+from forerun.planner.sql.syntax.statement import query_in, shape_of
 
 _NUMBERS = re.compile(r"#\d+L?|\d+")
 _EVENT = '{"Event":"'

@@ -234,7 +234,7 @@ class _Reader:
     def _plain(self, node: Node, names: Mapping[str, str]) -> str:
         """The text of a model with plain names of what it reads."""
         from forerun.planner.errors import SqlError
-        from forerun.planner.sql.views import with_plain_names
+        from forerun.planner.sql.syntax.views import with_plain_names
 
         relations = {self._relation(one): name for one, name in names.items()}
         text = self._manifest.text(node)

@@ -238,7 +238,7 @@ class ReportSpec:
         names = {source.table.lower(): source.name for source in self.sources if source.table}
         if not names or not text.strip():
             return text
-        from forerun.planner.sql.views import with_plain_names
+        from forerun.planner.sql.syntax.views import with_plain_names
 
         try:
             return with_plain_names(text, names)

@@ -54,7 +54,7 @@ def with_views(
     Raises :class:`SpecError` for views that read each other in a circle, for one that is named as a
     source is, and, by file and line, for one that is no query over the sources of the report.
     """
-    from forerun.planner.sql.views import with_views as put_in
+    from forerun.planner.sql.syntax.views import with_views as put_in
 
     known = {
         view.name.lower(): replace(view, text=spec.with_source_names(view.text)) for view in views
@@ -85,7 +85,7 @@ def _needed(
     sql: str, known: dict[str, SharedView], within: tuple[SharedView, ...]
 ) -> list[SharedView]:
     """The views that a text reads, each after those that it reads itself."""
-    from forerun.planner.sql.views import tables_named
+    from forerun.planner.sql.syntax.views import tables_named
 
     found: list[SharedView] = []
     for name in sorted(tables_named(sql)):

@@ -32,7 +32,7 @@ from forerun.planner.algebra.scalar import Call, Ref, Scalar, conjuncts
 from forerun.planner.algebra.scalar import walk as walk_scalar
 from forerun.planner.algebra.types import DataType
 from forerun.planner.exact.quotients import QUOTIENT_DIGITS
-from forerun.planner.sql.one_row_subqueries import has_exists_over_one_row
+from forerun.planner.sql.query_block.one_row_subqueries import has_exists_over_one_row
 
 
 @dataclass(frozen=True, slots=True)

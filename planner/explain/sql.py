@@ -5,7 +5,7 @@ from __future__ import annotations
 from forerun.planner.contract.plan_v1 import FamilyInput, Plan, Run, Stage
 from forerun.planner.cost.constants import MICRO
 from forerun.planner.explain.tree import stage_target
-from forerun.planner.sql.names import quote
+from forerun.planner.sql.printing.names import quote
 
 
 def render(plan: Plan) -> str:

@@ -24,18 +24,18 @@ from forerun.planner.contract.plan_v1 import Parameter
 from forerun.planner.errors import TooDeepError
 from forerun.planner.nesting import MOST_LEVELS, room_for_nesting
 from forerun.planner.request import Source
-from forerun.planner.sql.binder import BindContext, Bound
-from forerun.planner.sql.coercion import cast, common_type
-from forerun.planner.sql.correlation import outer_of
-from forerun.planner.sql.dialect import parse
-from forerun.planner.sql.expressions import ExpressionBinder
-from forerun.planner.sql.from_clause import values_relation
-from forerun.planner.sql.ordering import order_items, ordered_bound
+from forerun.planner.sql.binding.binder import BindContext, Bound
+from forerun.planner.sql.binding.coercion import cast, common_type
+from forerun.planner.sql.binding.scope import Binding, Field, KnownTable, NamedRelation, Scope
+from forerun.planner.sql.query_block.expressions import ExpressionBinder
+from forerun.planner.sql.query_block.from_clause import values_relation
+from forerun.planner.sql.query_block.ordering import order_items, ordered_bound
+from forerun.planner.sql.query_block.select import bind_select
 from forerun.planner.sql.reading import printed
-from forerun.planner.sql.scope import Binding, Field, KnownTable, NamedRelation, Scope
-from forerun.planner.sql.select import bind_select
 from forerun.planner.sql.spark_faults import faults_of
-from forerun.planner.sql.text import QueryText, require_comparable, require_only
+from forerun.planner.sql.subqueries.correlation import outer_of
+from forerun.planner.sql.syntax.dialect import parse
+from forerun.planner.sql.syntax.text import QueryText, require_comparable, require_only
 
 _REMEMBERED = 32
 """So many queries are remembered as they were read: a day reads its text before each of its runs,

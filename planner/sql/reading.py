@@ -5,10 +5,11 @@ the names that the algebra gives them, a name is quoted, and no comment is left:
 text in one way. If it then makes the same plan of it as of the user's own, both were read alike.
 
 It is printed from sqlglot's tree, through the same functions that bind literals, types and
-intervals (:mod:`forerun.planner.sql.literals`), and not from the algebra: there subqueries are
-joins already, and Spark's optimizer does not bring every one of them to the form that it gives the
-text, so that one text in four would differ without being wrong. What binding makes of the tree is
-compared with Spark by execution (``tests/spark``); what this finds is how the text was taken apart.
+intervals (:mod:`forerun.planner.sql.binding.literals`), and not from the algebra: there subqueries
+are joins already, and Spark's optimizer does not bring every one of them to the form that it gives
+the text, so that one text in four would differ without being wrong. What binding makes of the tree
+is compared with Spark by execution (``tests/spark``); what this finds is how the text was taken
+apart.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from typing import ClassVar
 from sqlglot import exp
 from sqlglot.generators.spark import SparkGenerator
 
-from forerun.planner.sql import literals
-from forerun.planner.sql.calls import UNIT_FIRST
-from forerun.planner.sql.lexer import ForerunSpark
-from forerun.planner.sql.names import quote
-from forerun.planner.sql.parser import IS_NOT, WRITTEN
-from forerun.planner.sql.scalar_sql import literal_sql, string_literal
-from forerun.planner.sql.text import QueryText
+from forerun.planner.sql.binding import literals
+from forerun.planner.sql.binding.calls import UNIT_FIRST
+from forerun.planner.sql.printing.names import quote
+from forerun.planner.sql.printing.scalar_sql import literal_sql, string_literal
+from forerun.planner.sql.syntax.lexer import ForerunSpark
+from forerun.planner.sql.syntax.parser import IS_NOT, WRITTEN
+from forerun.planner.sql.syntax.text import QueryText
 
 _SIGNS: dict[type[exp.Expr], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",

@@ -41,7 +41,7 @@ from forerun.planner.memo.groups import GroupId
 from forerun.planner.memo.reference import Stamped
 from forerun.planner.memo.relying import Relying
 from forerun.planner.sql.frontend import Query
-from forerun.planner.sql.printer import to_sql
+from forerun.planner.sql.printing.printer import to_sql
 from forerun.planner.stages.flawed import result_output, written_for
 from forerun.planner.stages.in_run import in_run
 from forerun.planner.stages.small_sides import SmallSides, is_known

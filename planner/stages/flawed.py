@@ -38,7 +38,7 @@ from forerun.planner.contract.plan_v1 import ResultOutput
 from forerun.planner.cost.prices import Prices
 from forerun.planner.exact.quotients import DIVIDING, with_exact_quotients
 from forerun.planner.sql.frontend import Query
-from forerun.planner.sql.printer import to_sql
+from forerun.planner.sql.printing.printer import to_sql
 from forerun.planner.tvr.signed import ColumnIds
 
 _ALL_ROWS = 2**62

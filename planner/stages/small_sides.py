@@ -28,7 +28,7 @@ from forerun.planner.algebra.scalar import Ref
 from forerun.planner.algebra.types import Column
 from forerun.planner.contract.plan_v1 import SIDE, SmallSide
 from forerun.planner.cost.small_sides import tells_size
-from forerun.planner.sql.printer import to_sql
+from forerun.planner.sql.printing.printer import to_sql
 from forerun.planner.stages.views import leaf_of, numbered_names, view_columns
 
 

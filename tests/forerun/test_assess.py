@@ -16,7 +16,7 @@ from forerun.include.machine.past_queries import read_past
 from forerun.past.past_reports import past_of, read_past_reports
 from forerun.planner.algebra.types import parse_type
 from forerun.planner.request import ColumnStats, PlanRequest, Source, SourceColumn, TimePoint
-from forerun.planner.sql.statement import query_in, shape_of, without_schemas
+from forerun.planner.sql.syntax.statement import query_in, shape_of, without_schemas
 from tests.include.machine.scrubbed_log import LOG
 from tests.spark.past_application import TEXT
 

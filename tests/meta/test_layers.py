@@ -61,6 +61,10 @@ ROOMS = {
         "versions", "connections", "day", "retries", "assets", "pages", "watching", "tasks",
         "authoring", "links", "plugin",
     ),
+    "planner/sql": (
+        "syntax", "binding", "subqueries", "printing", "spark_faults", "reading", "query_block",
+        "frontend", "question",
+    ),
     "planner/rules": (
         "join_block", "normalize", "explore", "exploration", "incremental", "methods",
     ),

@@ -19,8 +19,8 @@ from forerun.planner.algebra.relational import Relation, Scan, StateRead, Versio
 from forerun.planner.algebra.types import parse_type
 from forerun.planner.cost.prices import SPARK
 from forerun.planner.request import Source, SourceColumn
-from forerun.planner.sql import printer
 from forerun.planner.sql.frontend import read_query
+from forerun.planner.sql.printing import printer
 from forerun.planner.stages import build, small_sides
 from tests.oracles.interpreter import FamilyData, Inputs, SourceData, evaluate
 from tests.oracles.values import Row

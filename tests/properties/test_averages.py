@@ -14,7 +14,7 @@ from forerun.planner.algebra.relational import AggregateCall
 from forerun.planner.algebra.scalar import Ref
 from forerun.planner.algebra.types import BIGINT, Column, ColumnId, decimal
 from forerun.planner.errors import Reason
-from forerun.planner.sql.scalar_sql import SqlPiece, scalar_sql
+from forerun.planner.sql.printing.scalar_sql import SqlPiece, scalar_sql
 from tests.properties.sessions import sail_session, spark_session
 
 TYPES = [(5, 0), (11, 0), (9, 2), (18, 2), (23, 2), (24, 2), (20, 8), (24, 3), (24, 20), (24, 24)]

@@ -15,7 +15,7 @@ from forerun.planner.algebra.types import parse_type
 from forerun.planner.exact.sums import ExactSums
 from forerun.planner.request import ColumnStats, Source, SourceColumn
 from forerun.planner.sql.frontend import read_query
-from forerun.planner.sql.printer import to_sql
+from forerun.planner.sql.printing.printer import to_sql
 from forerun.planner.tvr.signed import ColumnIds
 from tests.oracles.bags import compare_bags
 from tests.oracles.values import Row

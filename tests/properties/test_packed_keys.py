@@ -13,7 +13,7 @@ from forerun.planner.exact.keys import with_packed_key
 from forerun.planner.exact.narrowing import Narrowing
 from forerun.planner.request import ColumnStats, Source, SourceColumn
 from forerun.planner.sql.frontend import read_query
-from forerun.planner.sql.printer import to_sql
+from forerun.planner.sql.printing.printer import to_sql
 from tests.oracles.bags import compare_bags
 from tests.oracles.values import Row
 from tests.properties.engines import PlainSailEngine, PlainSparkEngine

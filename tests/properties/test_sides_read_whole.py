@@ -11,7 +11,7 @@ import pytest
 from forerun.planner.algebra.relational import Join, Project, Relation
 from forerun.planner.rules.explore.reduced_partners import reduce_partners
 from forerun.planner.sql.frontend import read_query
-from forerun.planner.sql.printer import to_sql
+from forerun.planner.sql.printing.printer import to_sql
 from forerun.planner.stages.small_sides import SmallSides
 from tests.oracles.bags import compare_bags
 from tests.properties.engines import PlainSailEngine, PlainSparkEngine

@@ -21,7 +21,7 @@ from forerun.planner.algebra.types import parse_type
 from forerun.planner.errors import ForerunError
 from forerun.planner.request import Source, SourceColumn
 from forerun.planner.sql.frontend import read_query
-from forerun.planner.sql.printer import to_sql
+from forerun.planner.sql.printing.printer import to_sql
 
 pytestmark = pytest.mark.spark
 VALUES = {

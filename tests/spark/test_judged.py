@@ -14,9 +14,9 @@ from forerun.include.state.layout import verdicts_folder
 from forerun.include.state.verdicts import newest_verdict
 from forerun.planner.contract import ColumnSpec, NamedTable, Question, decode_plan
 from forerun.planner.errors import ForerunError
-from forerun.planner.sql.dialect import parse
 from forerun.planner.sql.reading import printed
-from forerun.planner.sql.text import QueryText
+from forerun.planner.sql.syntax.dialect import parse
+from forerun.planner.sql.syntax.text import QueryText
 from forerun.spark_jobs.engines.sail import SailEngine
 from forerun.spark_jobs.executor import GivenUpError, execute
 from forerun.spark_jobs.judged import asked

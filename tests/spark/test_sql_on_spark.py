@@ -9,7 +9,7 @@ import pytest
 
 from forerun.planner.algebra.types import parse_type
 from forerun.planner.sql.frontend import read_query
-from forerun.planner.sql.printer import to_sql
+from forerun.planner.sql.printing.printer import to_sql
 from tests.datadriven import Block
 from tests.oracles.bags import compare_bags
 from tests.planner.sql import tables, tpch

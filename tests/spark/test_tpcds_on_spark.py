@@ -14,7 +14,7 @@ from forerun.planner.algebra.types import parse_type
 from forerun.planner.request import Source
 from forerun.planner.rules.normalize.driver import normalize
 from forerun.planner.sql.frontend import read_query
-from forerun.planner.sql.printer import to_sql
+from forerun.planner.sql.printing.printer import to_sql
 from forerun.planner.tvr.signed import ColumnIds
 from forerun.simulation.planning import sources
 from forerun.simulation.tables import find_tables

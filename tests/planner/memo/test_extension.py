@@ -40,7 +40,7 @@ from forerun.planner.rules.normalize.driver import normalize
 from forerun.planner.rules.normalize.identity import made_by, rebuilt
 from forerun.planner.rules.normalize.prune import needed_below, prune_columns, pruned, read_by
 from forerun.planner.search.rule import Match, MemoRule
-from forerun.planner.sql.printer import block_of, to_sql
+from forerun.planner.sql.printing.printer import block_of, to_sql
 from forerun.planner.stats.estimate import Estimator, estimate_of
 from forerun.planner.tvr.signed import ColumnIds, Signed
 from tests.oracles import interpreter

@@ -22,11 +22,11 @@ from forerun.planner.api import plan
 from forerun.planner.errors import ForerunError, TooDeepError, TooLongError
 from forerun.planner.nesting import MOST_CHAINED, MOST_LEVELS
 from forerun.planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
-from forerun.planner.sql.dialect import parse
 from forerun.planner.sql.frontend import read_query
-from forerun.planner.sql.printer import to_sql
-from forerun.planner.sql.scalar_sql import MOST_FLAT
-from forerun.planner.sql.text import QueryText
+from forerun.planner.sql.printing.printer import to_sql
+from forerun.planner.sql.printing.scalar_sql import MOST_FLAT
+from forerun.planner.sql.syntax.dialect import parse
+from forerun.planner.sql.syntax.text import QueryText
 from tests.properties.engines import PlainSailEngine
 from tests.properties.sessions import sail_session
 

@@ -11,10 +11,10 @@ from sqlglot import exp
 from forerun.planner.algebra.types import INT
 from forerun.planner.errors import SqlError, UnsupportedSqlError
 from forerun.planner.request import Source, SourceColumn
-from forerun.planner.sql.dialect import parse
-from forerun.planner.sql.expressions import HANDLED
 from forerun.planner.sql.frontend import read_query
-from forerun.planner.sql.text import QueryText, require_only
+from forerun.planner.sql.query_block.expressions import HANDLED
+from forerun.planner.sql.syntax.dialect import parse
+from forerun.planner.sql.syntax.text import QueryText, require_only
 from tests.datadriven import Block, Case, cases, check, read_blocks
 from tests.planner.sql import tables
 

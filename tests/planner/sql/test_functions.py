@@ -22,7 +22,7 @@ from forerun.planner.errors import (
     UnsupportedSqlError,
 )
 from forerun.planner.sql.frontend import read_query
-from forerun.planner.sql.printer import to_sql
+from forerun.planner.sql.printing.printer import to_sql
 from tests.planner.sql import tables
 
 GET_ENV = "('java.lang.System', 'getenv', 'AWS_SECRET_ACCESS_KEY')"

@@ -16,7 +16,7 @@ import pytest
 
 from forerun.planner.errors import ForerunError
 from forerun.planner.sql.frontend import Query, read_query
-from forerun.planner.sql.printer import to_sql
+from forerun.planner.sql.printing.printer import to_sql
 from tests.datadriven import read_blocks
 from tests.oracles.bags import DifferenceError, compare_bags
 from tests.oracles.interpreter import evaluate

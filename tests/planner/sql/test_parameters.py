@@ -24,10 +24,10 @@ from forerun.planner.request import (
     SourceColumn,
     TimePoint,
 )
+from forerun.planner.sql.binding.parameters import constant
 from forerun.planner.sql.frontend import read_query
-from forerun.planner.sql.parameters import constant
-from forerun.planner.sql.printer import to_sql
-from forerun.planner.sql.scalar_sql import literal_sql
+from forerun.planner.sql.printing.printer import to_sql
+from forerun.planner.sql.printing.scalar_sql import literal_sql
 
 T = Source(
     name="t",

@@ -39,8 +39,8 @@ from forerun.planner.algebra.types import (
     parse_type,
 )
 from forerun.planner.sql.frontend import read_query
-from forerun.planner.sql.printer import to_sql
-from forerun.planner.sql.scalar_sql import literal_sql, string_literal
+from forerun.planner.sql.printing.printer import to_sql
+from forerun.planner.sql.printing.scalar_sql import literal_sql, string_literal
 from tests.datadriven import Block, Case, cases, check
 from tests.planner.sql import tables, tpch
 from tests.properties.engines import PlainSailEngine

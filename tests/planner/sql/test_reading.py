@@ -8,10 +8,10 @@ from __future__ import annotations
 import pytest
 
 from forerun.planner.errors import SqlError
-from forerun.planner.sql.dialect import parse
-from forerun.planner.sql.lexer import tokens_of
 from forerun.planner.sql.reading import printed
-from forerun.planner.sql.text import QueryText
+from forerun.planner.sql.syntax.dialect import parse
+from forerun.planner.sql.syntax.lexer import tokens_of
+from forerun.planner.sql.syntax.text import QueryText
 
 
 def read(expression: str) -> str:

@@ -8,9 +8,9 @@ import pytest
 from forerun.planner.errors import SqlError, UnsupportedSqlError
 from forerun.planner.nesting import room_for_nesting
 from forerun.planner.sql.frontend import read_query
-from forerun.planner.sql.lexer import filled
-from forerun.planner.sql.recognizer import first_misfit, words_of
-from forerun.planner.sql.text import QueryText
+from forerun.planner.sql.syntax.lexer import filled
+from forerun.planner.sql.syntax.recognizer import first_misfit, words_of
+from forerun.planner.sql.syntax.text import QueryText
 from tests.planner.sql import tables
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from forerun.planner.sql.frontend import read_query
-from forerun.planner.sql.printer import to_sql
+from forerun.planner.sql.printing.printer import to_sql
 from tests.datadriven import Block
 from tests.oracles.bags import compare_bags, with_equal_scales
 from tests.oracles.interpreter import Inputs, SourceData, evaluate

@@ -21,7 +21,7 @@ from forerun.planner.errors import ForerunError
 from forerun.planner.request import Source, SourceColumn
 from forerun.planner.rules.normalize.driver import normalize
 from forerun.planner.sql.frontend import Query, read_query
-from forerun.planner.sql.printer import to_sql
+from forerun.planner.sql.printing.printer import to_sql
 from forerun.planner.tvr.signed import ColumnIds
 from tests.benchmarks import tpcds
 from tests.properties.sessions import sail_session

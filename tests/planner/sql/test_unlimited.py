@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from forerun.planner.sql.unlimited import without_limit
+from forerun.planner.sql.syntax.unlimited import without_limit
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from forerun.planner.algebra.types import parse_type
 from forerun.planner.errors import SqlError
 from forerun.planner.request import Source, SourceColumn
 from forerun.planner.sql.frontend import read_query
-from forerun.planner.sql.views import tables_named, with_plain_names, with_views
+from forerun.planner.sql.syntax.views import tables_named, with_plain_names, with_views
 
 SALES = Source(
     name="sales",

@@ -9,7 +9,7 @@ import pytest
 from forerun.planner.algebra.relational import Relation
 from forerun.planner.rules.normalize.driver import normalize
 from forerun.planner.sql.frontend import read_query
-from forerun.planner.sql.printer import to_sql
+from forerun.planner.sql.printing.printer import to_sql
 from forerun.planner.tvr.signed import ColumnIds
 from tests.datadriven import Block
 from tests.oracles.bags import compare_bags, with_equal_scales

@@ -1,0 +1,165 @@
+"""Binding of expressions: a sqlglot tree and a scope to a typed scalar.
+
+A binder owns the relation its expressions are computed over. A subquery inside an expression adds
+columns to that relation (by Apply removal) and the expression reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from sqlglot import exp
+
+from forerun.planner.algebra.relational import Project, Relation
+from forerun.planner.algebra.scalar import Literal, Ref, Scalar
+from forerun.planner.algebra.types import BOOLEAN, NULL, Column
+from forerun.planner.sql.binding.identifiers import internal_name
+from forerun.planner.sql.binding.scope import Binding, NamedRelation, Scope, names_in_reach, resolve
+from forerun.planner.sql.syntax.text import QueryText
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A query that has been read: ``relation.columns`` are its output, ``names`` their spelling."""
+
+    relation: Relation
+    names: tuple[str, ...]
+    ordered: bool = False
+
+
+class BindQuery(Protocol):
+    def __call__(self, context: BindContext, node: exp.Expr) -> Bound: ...
+
+
+@dataclass(frozen=True)
+class BindContext:
+    """Where a query block stands: the reading it is part of, the CTEs in reach, the outer block."""
+
+    session: Binding
+    bind_query: BindQuery
+    ctes: Mapping[str, NamedRelation] = field(default_factory=dict)
+    parent: Scope | None = None
+
+    @property
+    def text(self) -> QueryText:
+        return self.session.text
+
+
+class Grouping(Protocol):
+    """Recognizes expressions that are group keys; see ``grouping.py``."""
+
+    def match(self, node: exp.Expr) -> Scalar | None: ...
+
+    def refuse(self, node: exp.Column) -> None: ...
+
+
+@dataclass
+class Binder:
+    """``known`` maps sqlglot nodes (by identity) that are already computed to their value: the
+    aggregates and window functions of the block. ``aliases`` are earlier items of the SELECT list.
+    """
+
+    context: BindContext
+    scope: Scope
+    relation: Relation
+    known: dict[int, Scalar] = field(default_factory=dict)
+    grouping: Grouping | None = None
+    aliases: Mapping[str, Scalar] = field(default_factory=dict)
+    prefer_aliases: bool = False
+
+    @property
+    def text(self) -> QueryText:
+        return self.context.text
+
+    def bind(self, node: exp.Expr) -> Scalar:
+        """The value of an expression over ``self.relation``; see ``expressions.py``."""
+        raise NotImplementedError
+
+    def predicate(self, node: exp.Expr) -> Scalar:
+        """An expression that must be a condition by itself."""
+        value = self.bind(node)
+        if value.type == NULL:
+            raise self.text.error(node, "a condition is needed here, not NULL", "CAST it")
+        return self.condition(node, value)
+
+    def condition(self, node: exp.Expr, value: Scalar) -> Scalar:
+        """The value of an expression that is a condition, or NULL beside one."""
+        if value.type == NULL:
+            return Literal(None, BOOLEAN)
+        if value.type.is_known and value.type != BOOLEAN:
+            raise self.text.error(
+                node, f"a condition is needed here, not a value of type {value.type}"
+            )
+        return value
+
+    def group_key(self, node: exp.Expr) -> Scalar | None:
+        """The key column if ``node`` is a group expression; in ORDER BY it is not one if it names
+        a column of the output."""
+        if self.grouping is None:
+            return None
+        if self.prefer_aliases and any(
+            not column.table and column.name.lower() in self.aliases
+            for column in node.find_all(exp.Column)
+        ):
+            return None
+        return self.grouping.match(node)
+
+    def column(self, node: exp.Column) -> Scalar:
+        """The meaning of a column name, or an error that suggests a near one."""
+        alias = self.aliases.get(node.name.lower()) if not node.table else None
+        if alias is not None and self.prefer_aliases:
+            return alias
+        found = resolve(self.text, self.scope, node)
+        if found is None and alias is not None:
+            return alias
+        if found is None:
+            qualifier = node.table or None
+            if qualifier and not names_in_reach(self.scope, qualifier):
+                if self.scope.matches(qualifier, None):
+                    raise self.text.unsupported(node, "access to a field of a struct")
+                raise self.text.unknown(node, "table or alias", qualifier, self.scope.qualifiers)
+            known = names_in_reach(self.scope, qualifier)
+            raise self.text.unknown(node, "column", node.name, known)
+        if self.grouping is not None and isinstance(found, Ref):
+            if alias is not None:
+                # In HAVING an alias hides a column that is not in GROUP BY.
+                return alias
+            self.grouping.refuse(node)
+        return found
+
+    def as_columns(self, values: list[tuple[str, Scalar]]) -> list[Column]:
+        """The values as columns of the relation; what is not one yet is computed by a Project."""
+        columns: list[Column] = []
+        items: list[tuple[Column, Scalar]] = []
+        for name, value in values:
+            if isinstance(value, Ref):
+                columns.append(value.column)
+                continue
+            column = self.context.session.columns.new(internal_name(name), value.type)
+            columns.append(column)
+            items.append((column, value))
+        if items:
+            kept = tuple((column, Ref(column)) for column in self.relation.columns)
+            self.relation = Project(self.relation, kept + tuple(items))
+        return columns
+
+
+def construct_name(node: exp.Expr) -> str:
+    """How an unsupported construct is called in an error."""
+    names: dict[type[exp.Expr], str] = {
+        exp.Lambda: "a lambda function",
+        exp.Placeholder: "a query parameter",
+        exp.Parameter: "a query parameter",
+        exp.Tuple: "a row value",
+        exp.WithinGroup: "WITHIN GROUP",
+        exp.Bracket: "access to an array or map element",
+        exp.All: "a comparison with ALL",
+        exp.Any: "a comparison with ANY",
+        exp.Star: "* in this place",
+        exp.Window: "a window function in this place",
+        exp.Filter: "FILTER after what is not an aggregate function",
+        exp.Transform: "a lambda function",
+    }
+    return names.get(type(node), f"the expression {type(node).__name__.upper()}")

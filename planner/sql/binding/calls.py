@@ -1,0 +1,343 @@
+"""Calls of scalar functions: names and arguments as written, coerced where Spark coerces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from forerun.planner.algebra.aggregate_functions import is_aggregate
+from forerun.planner.algebra.functions import GENERATORS, WINDOW_ONLY, result_type
+from forerun.planner.algebra.scalar import Call, Literal, Scalar, references
+from forerun.planner.algebra.signatures import misfit, numbers
+from forerun.planner.algebra.spark_functions import (
+    KINDS,
+    ONLY_TEXT,
+    FunctionKind,
+    is_refused,
+)
+from forerun.planner.algebra.type_kinds import can_cast, is_ordered, kind_of
+from forerun.planner.algebra.types import (
+    BOOLEAN,
+    DOUBLE,
+    INT,
+    NULL,
+    STRING,
+    UNKNOWN,
+    DataType,
+    parse_type,
+)
+from forerun.planner.sql.binding import literals
+from forerun.planner.sql.binding.binder import Binder
+from forerun.planner.sql.binding.coercion import arithmetic, cast, common_type, compare, unify
+
+_QUANTIFIERS = {"some", "any"}
+"""Words that stand before a subquery too: ``x = ANY (SELECT ...)``."""
+_CASTS = {
+    "boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "date",
+    "timestamp", "decimal", "binary",
+}  # fmt: skip
+UNIT_FIRST = {"date_add", "dateadd", "timestampadd", "datediff", "date_diff", "timestampdiff"}
+"""Functions whose first of three arguments is a word like MONTH."""
+_UNITS = {
+    "YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAYOFYEAR", "HOUR", "MINUTE", "SECOND",
+    "MILLISECOND", "MICROSECOND",
+}  # fmt: skip
+_COMMON = {"coalesce", "nvl", "ifnull", "greatest", "least"}
+_EXTRACTED = {
+    "YEAR": "year", "YEARS": "year", "QUARTER": "quarter", "MONTH": "month", "MONTHS": "month",
+    "WEEK": "weekofyear", "WEEKS": "weekofyear", "DAY": "day", "DAYS": "day",
+    "DAYOFWEEK": "dayofweek", "DOW": "dayofweek", "DOY": "dayofyear", "HOUR": "hour",
+    "HOURS": "hour", "MINUTE": "minute", "MINUTES": "minute",
+}  # fmt: skip
+
+_OTHER_FIELDS = {
+    "Y", "YR", "YRS", "YEAROFWEEK", "QTR", "MON", "MONS", "W", "D", "DAYOFWEEK_ISO", "DOW_ISO",
+    "H", "HR", "HRS", "M", "MIN", "MINS", "S", "SEC", "SECOND", "SECONDS", "SECS",
+}  # fmt: skip
+"""Fields of a moment for which no function stands in their place."""
+_OF_LENGTHS = {"m": ("Y", "MON"), "w": ("DAY", "D", "H", "MIN", "M", "S")}
+"""What fields of an interval begin with, by its kind."""
+
+
+def function(binder: Binder, node: exp.Expr) -> Scalar:
+    """A call in the form ``name(arguments)``."""
+    name = str(node.name if not isinstance(node.this, str) else node.this).lower()
+    if name in WINDOW_ONLY:
+        raise binder.text.error(node, f"{name} needs an OVER clause")
+    if is_aggregate(name) and not (name in _QUANTIFIERS and not node.expressions):
+        raise binder.text.error(
+            node,
+            f"the aggregate function {name} is not allowed here",
+            "aggregates stand in SELECT, HAVING and ORDER BY, not inside one another",
+        )
+    if name in GENERATORS:
+        raise binder.text.unsupported(node, f"the generator {name}")
+    arguments = node.expressions
+    _check_known(binder, node, name)
+    if name in UNIT_FIRST and len(arguments) != 2:
+        require_count(binder, node, name, len(arguments))
+        return _with_unit(binder, name, arguments)
+    for argument in arguments:
+        if isinstance(argument, exp.Star | exp.Distinct | exp.Alias | exp.Order):
+            raise binder.text.unsupported(
+                argument, f"{type(argument).__name__.upper()} inside {name}"
+            )
+    if name in ONLY_TEXT:
+        binder.context.session.only_text.append(ONLY_TEXT[name])
+    bound = tuple(binder.bind(argument) for argument in arguments)
+    require_fit(binder, node, name, bound)
+    if name == "struct":
+        name, bound = "named_struct", _named(arguments, bound)
+    return call(binder, node, name, bound)
+
+
+def require_count(binder: Binder, node: exp.Expr, name: str, count: int) -> None:
+    """Refuse a call of a function with another number of arguments than it takes."""
+    taken = numbers().get(name)
+    if taken is not None and count not in taken:
+        raise binder.text.error(node, f"{name} does not take {count} arguments")
+
+
+def require_fit(binder: Binder, node: exp.Expr, name: str, args: tuple[Scalar, ...]) -> None:
+    """Refuse a call that Spark refuses: by the number, the types or the constants that it takes. A
+    function that the deployment allows takes what it takes."""
+    varying = [bool(references(arg)) for arg in args]
+    if why := misfit(name, [arg.type for arg in args], varying):
+        raise binder.text.error(node, f"{name} {why}")
+
+
+def _named(arguments: list[exp.Expr], bound: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+    """The arguments of ``struct`` with the names that Spark gives them: of a column as the text
+    spells it, of anything else ``col`` and its number. A stage calls columns otherwise."""
+    pairs = []
+    for number, (argument, value) in enumerate(zip(arguments, bound, strict=True), 1):
+        shown = argument.name if isinstance(argument, exp.Column) else f"col{number}"
+        pairs += [Literal(shown, STRING), value]
+    return tuple(pairs)
+
+
+def _check_known(binder: Binder, node: exp.Expr, name: str) -> None:
+    """Raise unless the name is that of a scalar function that a report may call."""
+    text = binder.text
+    if name in binder.context.session.allowed_functions:
+        return
+    kind = KINDS.get(name)
+    if kind is None or kind is FunctionKind.SYNTAX:
+        known = [name for name, kind in KINDS.items() if kind is not FunctionKind.SYNTAX]
+        raise text.unknown(node, "function", name, known)
+    if kind in (FunctionKind.ROWS, FunctionKind.AGGREGATE, FunctionKind.TABLE):
+        raise text.unsupported(node, f"{name} ({kind.value})")
+    if is_refused(name, len(node.expressions)):
+        raise text.refused(node, name, kind.value)
+
+
+def call(binder: Binder, node: exp.Expr, name: str, args: tuple[Scalar, ...]) -> Scalar:
+    """The typed call of a function over bound arguments."""
+    if name in _CASTS and len(args) == 1:
+        to = parse_type(name)
+        if not can_cast(args[0].type, to):
+            raise binder.text.error(node, f"{args[0].type} cannot be cast to {to}")
+        return literals.written_cast(args[0], to)
+    if name == "concat":
+        return concatenated(binder, node, name, args)
+    if name in _SPECIAL and (special := _SPECIAL[name](args)) is not None:
+        return special
+    if name in _COMMON:
+        pair = unify(args)
+        mixed = name in _ORDERED and (
+            len({_as_text(arg.type) for arg in args} - {None}) > 1
+            or not all(is_ordered(arg.type) for arg in args)
+        )
+        if pair is None or mixed:
+            raise binder.text.error(
+                node, f"the arguments of {name} have no common type: {_listed(args)}"
+            )
+        return Call(name, *pair)
+    if name in _UNIFIED and not _UNIFIED[name](args):
+        raise binder.text.error(node, f"{name} does not take {_listed(args)}")
+    if name in _SHIFTS and len(args) == 2:
+        return _shifted(binder, node, name, args)
+    types = tuple(arg.type for arg in args)
+    constants = tuple(arg.text if isinstance(arg, Literal) else None for arg in args)
+    return Call(name, args, result_type(name, types, constants))
+
+
+_ORDERED = ("greatest", "least")
+
+
+def _as_text(type_: DataType) -> bool | None:
+    """Return whether it is a text; None for what may stand beside texts and others."""
+    return None if type_ == NULL or not type_.is_known else type_ == STRING
+
+
+def _listed(args: tuple[Scalar, ...]) -> str:
+    return ", ".join(str(arg.type) for arg in args)
+
+
+_SHIFTS = ("shiftleft", "shiftright", "shiftrightunsigned")
+
+
+def _shifted(binder: Binder, node: exp.Expr, name: str, args: tuple[Scalar, ...]) -> Scalar:
+    """``a << n``: a BIGINT stays one, what is smaller or a text becomes an INT."""
+    value, by = args
+    for one in args:
+        if one.type.is_known and not (one.type.is_integer or one.type in (STRING, NULL)):
+            hint = "cast it to INT or BIGINT"
+            raise binder.text.unsupported(node, f"{name} of {one.type}", hint)
+    to = value.type if value.type.name == "BIGINT" or not value.type.is_known else INT
+    return Call(name, (cast(value, to), by), to)
+
+
+def _modulo(args: tuple[Scalar, ...]) -> Scalar | None:
+    return arithmetic("%", *args) if len(args) == 2 else None
+
+
+def _integral_division(args: tuple[Scalar, ...]) -> Scalar | None:
+    return arithmetic("div", *args) if len(args) == 2 else None
+
+
+def _null_if(args: tuple[Scalar, ...]) -> Scalar | None:
+    compared = compare("=", *args) if len(args) == 2 else None
+    if not isinstance(compared, Call):
+        return None
+    return Call("case", (compared, Literal(None, args[0].type), args[0]), args[0].type)
+
+
+def _nvl2(args: tuple[Scalar, ...]) -> Scalar | None:
+    pair = unify(args[1:]) if len(args) == 3 else None
+    if pair is None:
+        return None
+    return Call("case", (Call("isnotnull", (args[0],), BOOLEAN), *pair[0]), pair[1])
+
+
+def _is_null(args: tuple[Scalar, ...]) -> Scalar | None:
+    return Call("isnull", args, BOOLEAN) if len(args) == 1 else None
+
+
+def _positive(args: tuple[Scalar, ...]) -> Scalar | None:
+    """``+ x``: a number as it is; a text becomes one."""
+    if len(args) != 1:
+        return None
+    value = cast(args[0], DOUBLE) if args[0].type == STRING else args[0]
+    return value if value.type.is_numeric or value.type.name.startswith("INTERVAL") else None
+
+
+_SPECIAL: dict[str, Callable[[tuple[Scalar, ...]], Scalar | None]] = {
+    "mod": _modulo,
+    "div": _integral_division,
+    "nullif": _null_if,
+    "nvl2": _nvl2,
+    "isnull": _is_null,
+    "positive": _positive,
+}
+
+
+def _has_element(args: tuple[Scalar, ...]) -> bool:
+    """Return whether the second argument may be an element of the array that the first one is."""
+    if len(args) != 2 or not args[0].type.name.upper().startswith("ARRAY<"):
+        return True
+    return common_type(parse_type(args[0].type.name[6:-1]), args[1].type) is not None
+
+
+_UNIFIED: dict[str, Callable[[tuple[Scalar, ...]], bool]] = {
+    "mod": lambda args: arithmetic("%", *args) is not None,
+    "pmod": lambda args: arithmetic("%", *args) is not None,
+    "div": lambda args: arithmetic("div", *args) is not None,
+    "nullif": lambda args: compare("=", *args) is not None,
+    "equal_null": lambda args: compare("<=>", *args) is not None,
+    "nvl2": lambda args: unify(args[1:]) is not None,
+    "array": lambda args: unify(args) is not None,
+    **dict.fromkeys(
+        ("array_append", "array_contains", "array_position", "array_prepend", "array_remove"),
+        _has_element,
+    ),
+    **dict.fromkeys(
+        ("array_except", "array_intersect", "array_union", "arrays_overlap"),
+        lambda args: unify(args) is not None,
+    ),
+}
+"""Functions that take arguments whose types go together, and whether these do."""
+
+
+def concatenated(binder: Binder, node: exp.Expr, name: str, parts: tuple[Scalar, ...]) -> Scalar:
+    """Strings joined; numbers and dates become strings, nested values stay as they are. Arrays are
+    joined with arrays."""
+    kinds = [kind_of(part.type) for part in parts]
+    if any(kind in ("p", "r") or (kind == "a") is not ("a" in kinds) for kind in kinds if kind):
+        listed = ", ".join(str(part.type) for part in parts)
+        raise binder.text.error(node, f"{name} does not join {listed}")
+    if any(not _is_atomic(part.type) for part in parts):
+        return Call(name, parts, UNKNOWN)
+    return Call(name, tuple(cast(part, STRING) for part in parts), STRING)
+
+
+def _is_atomic(type_: DataType) -> bool:
+    return type_.is_known and "<" not in type_.name and type_.name not in ("BINARY", "VOID")
+
+
+def _with_unit(binder: Binder, name: str, arguments: list[exp.Expr]) -> Scalar:
+    """``date_add(MONTH, 1, d)``: the unit is a keyword, kept as a string argument."""
+    unit, *rest = arguments
+    named = isinstance(unit, exp.Column | exp.Var) and not unit.args.get("table")
+    if not named or unit.name.upper() not in _UNITS:
+        raise binder.text.error(unit, f"{name} with three arguments begins with a unit like DAY")
+    args = tuple(binder.bind(argument) for argument in rest)
+    for place, arg in enumerate(args):
+        amount = place == 0 and name not in ("datediff", "date_diff", "timestampdiff")
+        if kind_of(arg.type) and kind_of(arg.type) not in ("vilcsfe" if amount else "vsdtn"):
+            raise binder.text.error(rest[place], f"{name} does not take {arg.type} here")
+    difference = name in ("datediff", "date_diff", "timestampdiff")
+    type_ = DataType("BIGINT") if difference else UNKNOWN
+    return Call(f"{name}_unit", (Literal(unit.name.upper(), STRING), *args), type_)
+
+
+def extract(binder: Binder, node: exp.Expr) -> Scalar:
+    """``EXTRACT(field FROM value)``."""
+    field, value = node.this.name.upper(), binder.bind(node.args["expression"])
+    name = _EXTRACTED.get(field)
+    if name is None and field not in _OTHER_FIELDS:
+        raise binder.text.error(node, f"EXTRACT has no field {field}")
+    has = _OF_LENGTHS.get(kind_of(value.type))
+    if has and not any(field.startswith(one) for one in has):
+        raise binder.text.error(node, f"EXTRACT has no field {field} of {value.type}")
+    if name is not None and not value.type.name.startswith("INTERVAL"):
+        return Call(name, (value,), INT)
+    return Call("date_part", (Literal(field, STRING), value), UNKNOWN)
+
+
+def substring(binder: Binder, node: exp.Expr) -> Scalar:
+    """``substring(s, from, for)`` and ``SUBSTRING(s FROM a FOR b)``."""
+    parts = [node.args.get(key) for key in ("this", "start", "length")]
+    args = tuple(binder.bind(part) for part in parts if part is not None)
+    require_fit(binder, node, "substring", args[:2])
+    if args[0].type == NULL or not _is_atomic(args[0].type):
+        return Call("substring", args, args[0].type)
+    return Call("substring", (cast(args[0], STRING), *args[1:]), STRING)
+
+
+def trim(binder: Binder, node: exp.Expr) -> Scalar:
+    """``trim(s)`` and ``TRIM(LEADING 'x' FROM s)``."""
+    value = binder.bind(node.this)
+    require_fit(binder, node, "trim", (value,))
+    value = cast(value, STRING)
+    where = str(node.args.get("position") or "BOTH").lower()
+    removed = node.args.get("expression")
+    args = (value,) if removed is None else (value, binder.bind(removed))
+    return Call(f"trim_{where}", args, STRING)
+
+
+def position(binder: Binder, node: exp.Expr) -> Scalar:
+    """``POSITION(a IN b)`` and ``position(a, b[, from])``."""
+    parts = [node.args["substr"], node.this, node.args.get("position")]
+    args = tuple(binder.bind(part) for part in parts if part is not None)
+    require_fit(binder, node, "locate", args[:2])
+    return Call("locate", args, INT)
+
+
+def overlay(binder: Binder, node: exp.Expr) -> Scalar:
+    """``OVERLAY(a PLACING b FROM c FOR d)``."""
+    parts = [node.args.get(key) for key in ("this", "expression", "from_", "for_")]
+    args = tuple(binder.bind(part) for part in parts if part is not None)
+    require_fit(binder, node, "overlay", args[:3])
+    return Call("overlay", args, args[0].type if args[0].type == STRING else UNKNOWN)

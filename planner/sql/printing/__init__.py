@@ -1,0 +1,1 @@
+"""The algebra is printed as Spark SQL, in as few SELECT blocks as mean the same."""

@@ -1,0 +1,271 @@
+"""FROM: tables, subqueries, VALUES, and the joins between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from forerun.planner.algebra.relational import Join, JoinKind, Project, Relation, Scan, Values
+from forerun.planner.algebra.scalar import TRUE, Call, Ref, Scalar, conjunction
+from forerun.planner.algebra.types import NULL, STRING, Column
+from forerun.planner.errors import TooLargeError
+from forerun.planner.sql.binding.binder import BindContext
+from forerun.planner.sql.binding.coercion import cast, common_type, compare, unify
+from forerun.planner.sql.binding.scope import Field, KnownTable, NamedRelation, Scope
+from forerun.planner.sql.query_block.conditions import SUBQUERIES, filter_by
+from forerun.planner.sql.query_block.expressions import ExpressionBinder
+from forerun.planner.sql.syntax.text import require_only
+
+_MOST_TABLES = 512
+_FEW_TABLES = 16
+"""A CTE of so many tables may be read however often: what is written flat is planned however long
+it is."""
+
+
+@dataclass(frozen=True)
+class Tables:
+    """What FROM has read so far: a relation and the names of its columns."""
+
+    relation: Relation
+    fields: tuple[Field, ...]
+
+
+_KINDS = {
+    ("", ""): JoinKind.INNER, ("", "INNER"): JoinKind.INNER, ("", "CROSS"): JoinKind.INNER,
+    ("LEFT", ""): JoinKind.LEFT, ("LEFT", "OUTER"): JoinKind.LEFT,
+    ("RIGHT", ""): JoinKind.RIGHT, ("RIGHT", "OUTER"): JoinKind.RIGHT,
+    ("FULL", ""): JoinKind.FULL, ("FULL", "OUTER"): JoinKind.FULL,
+    ("LEFT", "SEMI"): JoinKind.SEMI, ("", "SEMI"): JoinKind.SEMI,
+    ("LEFT", "ANTI"): JoinKind.ANTI, ("", "ANTI"): JoinKind.ANTI,
+}  # fmt: skip
+
+
+def bind_from(context: BindContext, clause: exp.Expr | None, joins: list[exp.Join]) -> Tables:
+    """The FROM clause of a block; without one, one row without columns."""
+    if clause is None:
+        return Tables(Values((), ((),)), ())
+    require_only(context.text, clause, "this")
+    # A comma is a cross join like any other, from left to right: unlike standard SQL, in Spark
+    # "a, b JOIN c" is "(a, b) JOIN c".
+    result = _joined(context, clause.this, [])
+    for join in joins:
+        result = _join(context, result, join)
+    return result
+
+
+def _joined(context: BindContext, table: exp.Expr, joins: list[exp.Join]) -> Tables:
+    result = bind_table(context, table)
+    for join in [*(table.args.get("joins") or ()), *joins]:
+        result = _join(context, result, join)
+    return result
+
+
+def bind_table(context: BindContext, node: exp.Expr) -> Tables:
+    """One item of FROM, without the joins written after it."""
+    if isinstance(node, exp.Table):
+        return _table(context, node)
+    if isinstance(node, exp.Subquery):
+        return _subquery(context, node)
+    if isinstance(node, exp.Values):
+        return _values(context, node)
+    if isinstance(node, exp.Paren):
+        return bind_table(context, node.this)
+    name = "LATERAL" if isinstance(node, exp.Lateral) else type(node).__name__.upper()
+    raise context.text.unsupported(node, f"{name} in FROM")
+
+
+def _table(context: BindContext, node: exp.Table) -> Tables:
+    require_only(context.text, node, "this", "alias", "joins", "db", "catalog")
+    if not isinstance(node.this, exp.Identifier):
+        raise context.text.unsupported(node, f"the table function {node.this.name or node.name}")
+    name = node.name
+    qualified = node.args.get("db") is not None
+    alias = node.args.get("alias")
+    shared = None if qualified else context.ctes.get(name.lower())
+    if shared is not None:
+        tables = _reference(context, shared, alias.name if alias is not None else name)
+        return _aliased(context, tables, alias)
+    by_lower = {table.lower(): table for table in context.session.tables}
+    if qualified or name.lower() not in by_lower:
+        full = ".".join(part.name for part in node.parts)
+        known = [*context.session.tables, *context.ctes]
+        raise context.text.unknown(node, "table", full, known)
+    table = context.session.tables[by_lower[name.lower()]]
+    context.session.named.add(table.name)
+    context.session.tables_read += 1
+    return _aliased(context, _scan(context, table), alias)
+
+
+def _scan(context: BindContext, table: KnownTable) -> Tables:
+    columns = tuple(context.session.columns.new(name, type_) for name, type_ in table.columns)
+    fields = tuple(Field(table.name, column.name, column) for column in columns)
+    return Tables(Scan(table.name, columns), fields)
+
+
+def _reference(context: BindContext, shared: NamedRelation, qualifier: str) -> Tables:
+    """Return a use of a CTE, which is one value wherever it is used; each use has columns of its
+    own. Raises :class:`TooLargeError` where CTEs that read one another stand for too much: what a
+    plan costs grows with the query as it is written out."""
+    session = context.session
+    session.tables_read += shared.tables
+    if shared.tables > _FEW_TABLES and session.tables_read > _MOST_TABLES:
+        raise TooLargeError(qualifier, session.tables_read, _MOST_TABLES)
+    fresh = tuple(context.session.columns.copy(c) for c in shared.relation.columns)
+    items = tuple((n, Ref(o)) for n, o in zip(fresh, shared.relation.columns, strict=True))
+    fields = tuple(
+        Field(qualifier, name, column) for name, column in zip(shared.names, fresh, strict=True)
+    )
+    return Tables(Project(shared.relation, items), fields)
+
+
+def _aliased(context: BindContext, tables: Tables, alias: exp.TableAlias | None) -> Tables:
+    """``AS t`` and ``AS t(a, b)``."""
+    if alias is None:
+        return tables
+    require_only(context.text, alias, "this", "columns")
+    fields = tables.fields
+    if alias.name:
+        fields = tuple(replace(f, qualifier=alias.name) for f in fields)
+    columns = alias.args.get("columns") or []
+    if columns:
+        if len(columns) != len(fields):
+            raise context.text.error(
+                alias, f"{len(columns)} column names for {len(fields)} columns of {alias.name}"
+            )
+        fields = tuple(replace(f, name=c.name) for f, c in zip(fields, columns, strict=True))
+    return replace(tables, fields=fields)
+
+
+def _subquery(context: BindContext, node: exp.Subquery) -> Tables:
+    alias = node.args.get("alias")
+    inner = node.this
+    if isinstance(inner, exp.Table | exp.Paren | exp.Values) and not isinstance(inner, exp.Query):
+        # Parentheses around a join.
+        require_only(context.text, node, "this", "alias", "joins")
+        return _aliased(context, _joined(context, inner, []), alias)
+    # A subquery in FROM does not see the tables beside it, only enclosing queries.
+    bound = context.bind_query(context, node)
+    fields = tuple(
+        Field("", name, column)
+        for name, column in zip(bound.names, bound.relation.columns, strict=True)
+    )
+    return _aliased(context, Tables(bound.relation, fields), alias)
+
+
+def _values(context: BindContext, node: exp.Values) -> Tables:
+    require_only(context.text, node, "expressions", "alias", "joins")
+    relation = values_relation(context, node)
+    fields = tuple(
+        Field("", f"col{i}", column) for i, column in enumerate(relation.columns, start=1)
+    )
+    return _aliased(context, Tables(relation, fields), node.args.get("alias"))
+
+
+def values_relation(context: BindContext, node: exp.Values) -> Values:
+    """``VALUES (...), (...)``: constant rows with one type per column."""
+    binder = ExpressionBinder(context, Scope((), context.parent), Values((), ((),)))
+    rows: list[tuple[Scalar, ...]] = []
+    for row in node.expressions:
+        parts = row.expressions if isinstance(row, exp.Tuple) else [row.unnest()]
+        rows.append(tuple(binder.bind(part) for part in parts))
+        if len(rows[-1]) != len(rows[0]):
+            raise context.text.error(
+                row, f"a row of {len(rows[-1])} values after rows of {len(rows[0])}"
+            )
+    columns, lists = [], []
+    for i, values in enumerate(zip(*rows, strict=True), start=1):
+        pair = unify(values)
+        if pair is None or len({one.type == STRING for one in values if one.type != NULL}) > 1:
+            raise context.text.error(node, f"column {i} of VALUES has values without a common type")
+        lists.append(pair[0])
+        columns.append(context.session.columns.new(f"col{i}", pair[1]))
+    return Values(tuple(columns), tuple(zip(*lists, strict=True)))
+
+
+def _join(context: BindContext, left: Tables, node: exp.Join) -> Tables:
+    text = context.text
+    require_only(text, node, "this", "on", "using", "side", "kind", "method")
+    nested = node.this
+    if node.method not in ("", "NATURAL"):
+        raise text.unsupported(node, f"{node.method} JOIN")
+    kind = _KINDS.get((node.side, node.kind))
+    if kind is None:
+        raise text.unsupported(node, f"{node.side} {node.kind} JOIN".strip())
+    right = _joined(context, nested, [])
+    if node.method == "NATURAL":
+        mine = {f.name.lower() for f in left.fields if f.starred}
+        names = [f.name for f in right.fields if f.starred and f.name.lower() in mine]
+        return _using(context, node, kind, left, right, names)
+    if node.args.get("using"):
+        names = [part.name for part in node.args["using"]]
+        return _using(context, node, kind, left, right, names)
+    on = node.args.get("on")
+    fields = left.fields + right.fields
+    outer_only = left.fields if kind in (JoinKind.SEMI, JoinKind.ANTI) else fields
+    if on is None:
+        return Tables(Join(kind, left.relation, right.relation, TRUE), outer_only)
+    pair = Join(JoinKind.INNER, left.relation, right.relation, TRUE)
+    binder = ExpressionBinder(context, Scope(fields, context.parent), pair)
+    if kind is JoinKind.INNER and any(True for _ in on.find_all(*SUBQUERIES)):
+        filter_by(binder, on)  # as in WHERE: an inner join keeps what its condition lets through
+        return Tables(binder.relation, fields)
+    condition = binder.predicate(on)
+    if binder.relation is not pair:
+        raise text.unsupported(on, "a subquery in ON", "move the condition to WHERE")
+    return Tables(Join(kind, left.relation, right.relation, condition), outer_only)
+
+
+def _using(
+    context: BindContext,
+    node: exp.Join,
+    kind: JoinKind,
+    left: Tables,
+    right: Tables,
+    names: list[str],
+) -> Tables:
+    """USING and NATURAL: equal columns are one column of the result."""
+    equalities: list[Scalar] = []
+    merged: list[Field] = []
+    hidden: set[Field] = set()
+    computed: list[tuple[Column, Scalar]] = []
+    for name in names:
+        mine, theirs = (_only(context, node, side, name) for side in (left, right))
+        equality = compare("=", Ref(mine.column), Ref(theirs.column))
+        if equality is None:
+            raise context.text.error(
+                node, f"{name} has types that cannot be compared on the two sides"
+            )
+        equalities.append(equality)
+        hidden |= {mine, theirs}
+        kept = theirs if kind is JoinKind.RIGHT else mine
+        column = kept.column
+        if kind is JoinKind.FULL:
+            column, value = _either(context, mine.column, theirs.column)
+            computed.append((column, value))
+        merged.append(Field("", mine.name, column))
+    relation: Relation = Join(kind, left.relation, right.relation, conjunction(tuple(equalities)))
+    if computed:
+        kept_columns = tuple((c, Ref(c)) for c in relation.columns)
+        relation = Project(relation, kept_columns + tuple(computed))
+    both = left.fields
+    if kind not in (JoinKind.SEMI, JoinKind.ANTI):
+        both = left.fields + right.fields
+    rest = tuple(replace(f, starred=False) if f in hidden else f for f in both)
+    return Tables(relation, (*merged, *rest))
+
+
+def _either(context: BindContext, left: Column, right: Column) -> tuple[Column, Scalar]:
+    type_ = common_type(left.type, right.type) or left.type
+    column = context.session.columns.new(left.name, type_)
+    args = (cast(Ref(left), type_), cast(Ref(right), type_))
+    return column, Call("coalesce", args, type_)
+
+
+def _only(context: BindContext, node: exp.Join, side: Tables, name: str) -> Field:
+    found = [f for f in side.fields if f.starred and f.name.lower() == name.lower()]
+    if not found:
+        raise context.text.unknown(node, "column", name, [f.name for f in side.fields if f.starred])
+    if len(found) > 1:
+        raise context.text.error(node, f"column {name} of USING is ambiguous on one side")
+    return found[0]

@@ -1,0 +1,142 @@
+"""ORDER BY, LIMIT and OFFSET of a block or of a set operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sqlglot import exp
+
+from forerun.planner.algebra.relational import Limit, Project, Relation, Sort, SortKey, Values
+from forerun.planner.algebra.scalar import Literal, Ref, Scalar, references
+from forerun.planner.algebra.type_kinds import is_ordered
+from forerun.planner.algebra.types import Column, ColumnId
+from forerun.planner.sql.binding.binder import BindContext, Binder, Bound
+from forerun.planner.sql.binding.scope import Scope
+from forerun.planner.sql.query_block.expressions import ExpressionBinder
+from forerun.planner.sql.query_block.windows import sort_key
+from forerun.planner.sql.syntax.text import require_only
+
+KeyOf = Callable[[Sequence[Column]], SortKey]
+
+
+def order_items(
+    binder: Binder,
+    order: exp.Order | None,
+    items: Sequence[tuple[str, Scalar]],
+    *,
+    distinct: bool,
+) -> tuple[list[KeyOf], list[Scalar]]:
+    """What ORDER BY sorts by: for each key which output column, and values that are not in the
+    output and have to be computed beside it."""
+    if order is None:
+        return [], []
+    require_only(binder.text, order, "expressions")
+    values = [value for _, value in items]
+    hidden: list[Scalar] = []
+    keys: list[KeyOf] = []
+    for item in order.expressions:
+        require_only(binder.text, item, "this", "desc", "nulls_first")
+        if isinstance(item.this, exp.Var) and item.this.name.upper() == "ALL":
+            keys += [_key(item, i) for i in range(len(items))]
+            continue
+        position = _ordinal(binder, item.this, len(items))
+        if position is None:
+            value = _value(binder, item.this, items)
+            if value not in values:
+                if distinct and references(value) <= _read(items):
+                    raise binder.text.unsupported(
+                        item, "ORDER BY an expression beside SELECT DISTINCT", "list it, too"
+                    )
+                if distinct:
+                    raise binder.text.error(
+                        item, "ORDER BY something that SELECT DISTINCT does not list"
+                    )
+                values.append(value)
+                hidden.append(value)
+            position = values.index(value)
+        if not is_ordered(values[position].type):
+            raise binder.text.error(item, f"nothing is sorted by {values[position].type}")
+        keys.append(_key(item, position))
+    return keys, hidden
+
+
+def _read(items: Sequence[tuple[str, Scalar]]) -> frozenset[ColumnId]:
+    """The columns that items read."""
+    return frozenset().union(*(references(value) for _, value in items))
+
+
+def _key(item: exp.Expr, position: int) -> KeyOf:
+    return lambda columns: sort_key(item, columns[position])
+
+
+def _ordinal(binder: Binder, node: exp.Expr, count: int) -> int | None:
+    inner = node.unnest()
+    if isinstance(inner, exp.Placeholder):
+        raise binder.text.unsupported(node, "a parameter as an item of ORDER BY")
+    if not isinstance(inner, exp.Literal) or inner.is_string or not inner.name.isdigit():
+        return None
+    position = int(inner.name)
+    if not 1 <= position <= count:
+        raise binder.text.error(node, f"ORDER BY {position}: there are {count} columns")
+    return position - 1
+
+
+def _value(binder: Binder, node: exp.Expr, items: Sequence[tuple[str, Scalar]]) -> Scalar:
+    """Names mean output columns first, then columns of the input."""
+    aliases: dict[str, Scalar] = {}
+    for name, value in items:
+        if aliases.setdefault(name.lower(), value) != value and _names(node, name):
+            raise binder.text.error(node, f"{name} is the name of two columns of the output")
+    before = binder.aliases, binder.prefer_aliases
+    binder.aliases, binder.prefer_aliases = aliases, True
+    try:
+        return binder.bind(node)
+    finally:
+        binder.aliases, binder.prefer_aliases = before
+
+
+def _names(node: exp.Expr, name: str) -> bool:
+    """Return whether an expression reads an output column of this name."""
+    columns = node.find_all(exp.Column)
+    return any(not one.table and one.name.lower() == name.lower() for one in columns)
+
+
+def ordered_bound(
+    context: BindContext,
+    node: exp.Expr,
+    relation: Relation,
+    sort: tuple[SortKey, ...],
+    visible: tuple[Column, ...],
+    names: tuple[str, ...],
+) -> Bound:
+    """Sort, cut, and drop the columns that only ORDER BY needed."""
+    if sort:
+        relation = Sort(relation, sort)
+    limit, offset = _count(context, node, "limit"), _count(context, node, "offset")
+    if limit is not None or offset:
+        relation = Limit(relation, limit, offset or 0)
+    if relation.columns != visible:
+        relation = Project(relation, tuple((column, Ref(column)) for column in visible))
+    return Bound(relation, names, ordered=bool(sort))
+
+
+def _count(context: BindContext, node: exp.Expr, clause: str) -> int | None:
+    """The constant of LIMIT or OFFSET; None without one and for LIMIT ALL."""
+    part = node.args.get(clause)
+    if part is None:
+        return None
+    if isinstance(part, exp.Fetch):
+        raise context.text.unsupported(part, "FETCH", "write LIMIT")
+    require_only(context.text, part, "expression")
+    value = part.args["expression"]
+    if isinstance(value, exp.Var) and value.name.upper() == "ALL":
+        return None
+    binder = ExpressionBinder(context, Scope(()), Values((), ((),)))
+    bound = binder.bind(value)
+    if not isinstance(bound, Literal) or not bound.type.is_integer or bound.text is None:
+        raise context.text.unsupported(value, f"a computed {clause.upper()}")
+    if not -(2**31) <= int(bound.text) < 2**31 or bound.type.name == "BIGINT":
+        raise context.text.error(value, f"{clause.upper()} takes an INT")
+    if int(bound.text) < 0:
+        raise context.text.error(value, f"{clause.upper()} must not be negative")
+    return int(bound.text)

@@ -1,0 +1,259 @@
+"""One SELECT block: FROM, WHERE, GROUP BY, HAVING, windows, the SELECT list, DISTINCT."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from forerun.planner.algebra.relational import Aggregate, Project, Relation
+from forerun.planner.algebra.scalar import Ref, Scalar
+from forerun.planner.algebra.types import Column
+from forerun.planner.sql.binding.binder import BindContext, Bound
+from forerun.planner.sql.binding.identifiers import internal_name, output_name
+from forerun.planner.sql.binding.scope import Scope
+from forerun.planner.sql.query_block.conditions import SUBQUERIES, filter_by
+from forerun.planner.sql.query_block.expressions import ExpressionBinder
+from forerun.planner.sql.query_block.from_clause import bind_from
+from forerun.planner.sql.query_block.grouping import aggregate_calls, group
+from forerun.planner.sql.query_block.grouping_sets import GroupingSets, Keys, read_sets
+from forerun.planner.sql.query_block.ordering import order_items, ordered_bound
+from forerun.planner.sql.query_block.sets_above import check_having, check_order
+from forerun.planner.sql.query_block.windows import add_windows, window_calls
+from forerun.planner.sql.syntax.text import require_comparable, require_only
+
+
+@dataclass
+class Item:
+    """A column of the SELECT list: its name in the user's spelling and what computes it."""
+
+    name: str
+    node: exp.Expr
+    value: Scalar | None = None
+
+
+@dataclass
+class _Block:
+    context: BindContext
+    node: exp.Select
+    binder: ExpressionBinder
+    items: list[Item] = field(default_factory=list)
+    keys: dict[int, tuple[exp.Expr, Scalar]] = field(default_factory=dict)
+    """The expressions of GROUP BY with what each was bound to, by the node's identity."""
+
+    def bind_key(self, node: exp.Expr) -> Scalar:
+        """A group expression. One that is written once and meant twice is bound once."""
+        if id(node) not in self.keys:
+            self.keys[id(node)] = node, self.binder.bind(node)
+        return self.keys[id(node)][1]
+
+
+def bind_select(context: BindContext, node: exp.Select) -> Bound:
+    """A SELECT with everything that belongs to it; WITH is already in ``context``.
+
+    Optimizer hints change no row: batch runs the text with them, plans of ours have their own.
+    """
+    text = context.text
+    require_only(
+        text, node, "with_", "expressions", "distinct", "from_", "joins", "where", "group",
+        "having", "windows", "order", "limit", "offset", "hint",
+    )  # fmt: skip
+    tables = bind_from(context, node.args.get("from_"), node.args.get("joins") or [])
+    scope = Scope(tables.fields, context.parent)
+    block = _Block(context, node, ExpressionBinder(context, scope, tables.relation))
+    block.items = _expand_stars(block)
+    if (where := node.args.get("where")) is not None:
+        if found := aggregate_calls(where.this):
+            raise text.error(found[0], "an aggregate function in WHERE", "use HAVING")
+        filter_by(block.binder, where.this)
+    _group(block)
+    _windows(block)
+    _bind_items(block)
+    return _finish(block)
+
+
+def _expand_stars(block: _Block) -> list[Item]:
+    items: list[Item] = []
+    for node in block.node.expressions:
+        inner = node.this if isinstance(node, exp.Alias) else node
+        if isinstance(node, exp.Star):
+            items += _star(block, node, None)
+        elif isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star):
+            items += _star(block, inner.this, inner.table)
+        else:
+            if isinstance(node, exp.Alias) and isinstance(node.args["alias"], exp.Placeholder):
+                raise block.context.text.unsupported(node, "a parameter as the name of a column")
+            if isinstance(node, exp.Aliases):
+                raise block.context.text.unsupported(node, "several aliases for one expression")
+            items.append(Item(output_name(node), inner))
+    if not items:
+        raise block.context.text.error(block.node, "a SELECT without columns")
+    return items
+
+
+def _star(block: _Block, star: exp.Star, qualifier: str | None) -> list[Item]:
+    text, scope = block.context.text, block.binder.scope
+    require_only(text, star, "except_", "except")
+    if qualifier is None:
+        fields = [f for f in scope.fields if f.starred]
+    else:
+        fields = [f for f in scope.fields if f.qualifier.lower() == qualifier.lower()]
+        if not fields:
+            raise text.unknown(star, "table or alias", qualifier, scope.qualifiers)
+    dropped = {part.name.lower(): part for part in star.args.get("except_") or ()}
+    for name, part in dropped.items():
+        if name not in {f.name.lower() for f in fields}:
+            raise text.unknown(part, "column", part.name, [f.name for f in fields])
+    if not fields:
+        raise text.error(star, "* without a table in FROM")
+    items = []
+    for f in fields:
+        if f.name.lower() not in dropped:
+            node = exp.column(f.name, table=f.qualifier or None, quoted=True)
+            node.meta.update(star.meta)
+            items.append(Item(f.name, node, Ref(f.column)))
+    return items
+
+
+def _order_nodes(block: _Block) -> list[exp.Expr]:
+    order = block.node.args.get("order")
+    return [] if order is None else [item.this for item in order.expressions]
+
+
+def _group(block: _Block) -> None:
+    """GROUP BY and aggregates, if there are any; HAVING."""
+    text, node = block.context.text, block.node
+    clause, having = node.args.get("group"), node.args.get("having")
+    calls = [c for item in block.items for c in aggregate_calls(item.node)]
+    if having is not None:
+        calls += aggregate_calls(having.this)
+    calls += [c for part in _order_nodes(block) for c in aggregate_calls(part)]
+    if clause is None and not calls:
+        if having is not None:
+            raise text.error(
+                having, "HAVING without GROUP BY or an aggregate function", "use WHERE"
+            )
+        return
+    keys, sets = ((), None) if clause is None else _group_keys(block, clause)
+    block.binder = group(block.binder, keys, calls, sets, block.keys)
+    for item in block.items:
+        if item.value is not None:
+            item.value = block.binder.bind(item.node)
+    if sets is not None:
+        listed = [(item.name, item.node) for item in block.items]
+        check_order(text, _order_nodes(block), listed)
+        if having is not None:
+            check_having(text, having.this, listed)
+    if having is not None:
+        block.binder.aliases = _early_aliases(block)
+        filter_by(block.binder, having.this)
+        block.binder.aliases = {}
+
+
+def _early_aliases(block: _Block) -> dict[str, Scalar]:
+    """What aliases of the SELECT list mean in HAVING; those with subqueries or windows are out."""
+    aliases: dict[str, Scalar] = {}
+    for item in block.items:
+        special = any(True for _ in item.node.find_all(*SUBQUERIES, exp.Window))
+        if not special:
+            block.binder.aliases = aliases
+            aliases[item.name.lower()] = block.binder.bind(item.node)
+    return aliases
+
+
+def _group_keys(block: _Block, clause: exp.Group) -> tuple[Keys, GroupingSets | None]:
+    text = block.context.text
+    require_only(text, clause, "expressions", "all", "rollup", "cube", "grouping_sets")
+
+    def bind_key(part: exp.Expr) -> tuple[str, Scalar]:
+        if isinstance(part, exp.Tuple) and not part.expressions:
+            raise text.error(part, "Spark does not read GROUP BY ()", "write GROUPING SETS (())")
+        name, target = _group_target(block, part)
+        if found := aggregate_calls(target):
+            raise text.error(found[0], "an aggregate function in GROUP BY")
+        return name, block.bind_key(target)
+
+    if clause.args.get("all"):
+        nodes = [(i.name, i.node) for i in block.items if not aggregate_calls(i.node)]
+        return tuple((name, block.bind_key(part)) for name, part in nodes), None
+    sets = read_sets(text, clause, bind_key)
+    if sets is not None:
+        return sets.keys, sets
+    return tuple(bind_key(part) for part in clause.expressions), None
+
+
+def _group_target(block: _Block, part: exp.Expr) -> tuple[str, exp.Expr]:
+    """The expression a GROUP BY item means: an ordinal, a column, an alias or itself."""
+    text, inner = block.context.text, part.unnest()
+    if isinstance(inner, exp.Placeholder):
+        raise text.unsupported(part, "a parameter as an item of GROUP BY")
+    if isinstance(inner, exp.Literal) and not inner.is_string:
+        position = int(inner.name) if inner.name.isdigit() else 0
+        if not 1 <= position <= len(block.items):
+            raise text.error(part, f"GROUP BY {inner.name}: there are {len(block.items)} columns")
+        item = block.items[position - 1]
+        return item.name, item.node
+    if isinstance(inner, exp.Column) and not inner.table:
+        by_name = {item.name.lower(): item for item in reversed(block.items)}
+        if not block.binder.scope.matches(inner.name, None) and inner.name.lower() in by_name:
+            item = by_name[inner.name.lower()]
+            return item.name, item.node
+    return output_name(inner), inner
+
+
+def _windows(block: _Block) -> None:
+    named = {w.this.name.lower(): w for w in block.node.args.get("windows") or ()}
+    nodes = [w for item in block.items for w in window_calls(item.node)]
+    nodes += [w for part in _order_nodes(block) for w in window_calls(part)]
+    add_windows(block.binder, nodes, named)
+
+
+def _bind_items(block: _Block) -> None:
+    """The values of the SELECT list. An item may use the alias of an earlier one."""
+    aliases: dict[str, Scalar] = {}
+    block.binder.aliases = aliases
+    for item in block.items:
+        if item.value is None:
+            item.value = block.binder.bind(item.node)
+        aliases.setdefault(item.name.lower(), item.value)
+
+
+def _finish(block: _Block) -> Bound:
+    node, binder = block.node, block.binder
+    distinct = node.args.get("distinct")
+    if distinct is not None:
+        require_only(block.context.text, distinct, "expressions")
+        if distinct.expressions:
+            raise block.context.text.unsupported(distinct, "DISTINCT ON")
+    items = [(item.name, item.value) for item in block.items if item.value is not None]
+    keys, hidden = order_items(binder, node.args.get("order"), items, distinct=bool(distinct))
+    columns = _output_columns(block, [*items, *(("sort_key", value) for value in hidden)])
+    values = [value for _, value in items] + hidden
+    relation: Relation = _project(binder.relation, list(zip(columns, values, strict=True)))
+    visible = tuple(columns[: len(items)])
+    if distinct is not None:
+        require_comparable(block.context.text, distinct, visible)
+        relation = Aggregate(relation, visible, ())
+    sort = tuple(key(columns) for key in keys)
+    names = tuple(name for name, _ in items)
+    return ordered_bound(block.context, node, relation, sort, visible, names)
+
+
+def _output_columns(block: _Block, items: list[tuple[str, Scalar]]) -> list[Column]:
+    """A column that is only passed on keeps its identity, once."""
+    new = block.context.session.columns.new
+    columns: list[Column] = []
+    for name, value in items:
+        keeps = isinstance(value, Ref) and value.column.name == name
+        if keeps and isinstance(value, Ref) and value.column not in columns:
+            columns.append(value.column)
+        else:
+            columns.append(new(internal_name(name), value.type))
+    return columns
+
+
+def _project(relation: Relation, items: list[tuple[Column, Scalar]]) -> Relation:
+    """The items over the relation; nothing to do if they are its columns as they are."""
+    if items == [(column, Ref(column)) for column in relation.columns]:
+        return relation
+    return Project(relation, tuple(items))

@@ -1,0 +1,229 @@
+"""Spark's grammar where sqlglot's parser has another one.
+
+sqlglot reads what any engine takes: operators of several dialects in levels of their own, words of
+other engines as types, functions in a common vocabulary. Here operators bind as they do in Spark
+(``SqlBaseParser.g4`` of 4.1), types have Spark's names, and functions keep the name and the
+arguments that were written, so that what Spark calls ``nvl`` is ``nvl`` in the algebra too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, ClassVar
+
+from sqlglot import exp
+from sqlglot.parsers.spark import SparkParser
+from sqlglot.tokenizer_core import Token, TokenType
+
+from forerun.planner.sql.syntax.spark_grammar import TYPES
+
+_KEPT_FUNCTION_PARSERS = (
+    "CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "SUBSTR", "TRIM", "POSITION", "OVERLAY",
+)  # fmt: skip
+
+
+_ONE_WORD: dict[TokenType, tuple[int, type[exp.Binary]]] = {
+    TokenType.EQ: (1, exp.EQ),
+    TokenType.NEQ: (1, exp.NEQ),
+    TokenType.NULLSAFE_EQ: (1, exp.NullSafeEQ),
+    TokenType.LT: (1, exp.LT),
+    TokenType.LTE: (1, exp.LTE),
+    TokenType.GT: (1, exp.GT),
+    TokenType.GTE: (1, exp.GTE),
+    TokenType.PIPE: (2, exp.BitwiseOr),
+    TokenType.CARET: (3, exp.BitwiseXor),
+    TokenType.AMP: (4, exp.BitwiseAnd),
+    TokenType.PLUS: (6, exp.Add),
+    TokenType.DASH: (6, exp.Sub),
+    TokenType.DPIPE: (6, exp.DPipe),
+    TokenType.STAR: (7, exp.Mul),
+    TokenType.SLASH: (7, exp.Div),
+    TokenType.MOD: (7, exp.Mod),
+    TokenType.DIV: (7, exp.IntDiv),
+}
+"""Operators with their level: those of a higher one bind stronger, those of one level go from left
+to right."""
+IS_NOT = "is_not"
+"""The mark of a negation that is written as a part of IS."""
+WRITTEN = "written"
+"""The name of a function that has two and is written as the second one."""
+LITERAL = "literal"
+"""The mark of a cast that is written as a literal, ``DATE'2026-01-31'``."""
+_SHIFT_LEVEL = 5
+_SHIFTS = (
+    ((TokenType.GT, TokenType.GT, TokenType.GT), "shiftrightunsigned"),
+    ((TokenType.GT, TokenType.GT), "shiftright"),
+    ((TokenType.LT, TokenType.LT), "shiftleft"),
+)
+_PREDICATES = (
+    TokenType.BETWEEN, TokenType.IN, TokenType.LIKE, TokenType.ILIKE, TokenType.RLIKE, TokenType.IS,
+)  # fmt: skip
+_CONSTRUCTORS = frozenset({"date", "timestamp", "timestamp_ntz", "timestamp_ltz"})
+"""Types of which a literal can be written, ``DATE'2026-01-31'``."""
+
+
+def _substr(parser: SparkParser) -> exp.Expr:
+    """``substr`` is another function than ``substring`` to Spark, though it does the same."""
+    node: exp.Expr = SparkParser.FUNCTION_PARSERS["SUBSTR"](parser)
+    node.meta[WRITTEN] = "substr"
+    return node
+
+
+class ForerunSparkParser(SparkParser):
+    """Reads expressions by Spark's grammar and keeps function calls as written; CAST is strict."""
+
+    STRICT_CAST = True
+    ADD_JOIN_ON_TRUE = False
+    FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = {}
+    FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
+        **{name: SparkParser.FUNCTION_PARSERS[name] for name in _KEPT_FUNCTION_PARSERS},
+        "SUBSTR": _substr,
+    }
+    RANGE_PARSERS: ClassVar[dict[TokenType, Callable[..., Any]]] = {
+        kind: SparkParser.RANGE_PARSERS[kind] for kind in _PREDICATES
+    }
+    UNARY_PARSERS: ClassVar[dict[TokenType, Callable[..., Any]]] = {}
+    COLUMN_OPERATORS: ClassVar[dict[TokenType, Callable[..., Any] | None]] = {
+        kind: SparkParser.COLUMN_OPERATORS[kind] for kind in (TokenType.DOT, TokenType.DCOLON)
+    }
+
+    def _made(self, node: exp.Expr) -> exp.Expr:
+        """The node, with its place in the text."""
+        self.expression(node)
+        return node
+
+    def _parse_join(self, *args: Any, **named: Any) -> exp.Join | None:
+        """A comma is no CROSS JOIN to Spark: its optimizer may find a condition for it in WHERE."""
+        comma = self._curr.token_type is TokenType.COMMA
+        join = super()._parse_join(*args, **named)
+        if comma and join is not None:
+            join.set("kind", None)
+        return join
+
+    def _parse_equality(self, parse_is: bool = True) -> exp.Expr | None:  # noqa: ARG002
+        """What AND and OR connect. NOT stands before it, and never before a value."""
+        if self._match(TokenType.NOT):
+            return self._made(exp.Not(this=self._parse_equality()))
+        return self._parse_range()
+
+    def _parse_comparison(self, this: exp.Expr | None = None) -> exp.Expr | None:
+        return this or self._parse_bitwise()
+
+    def _parse_range(
+        self,
+        this: exp.Expr | None = None,
+        parse_is: bool = False,  # noqa: ARG002
+    ) -> exp.Expr | None:
+        """A value, and at most one predicate on it, which binds weaker than a comparison:
+        ``a = b IS NULL`` asks whether ``a = b`` is NULL."""
+        value = this or self._parse_bitwise()
+        if value is None:
+            return None
+        negated = self._match(TokenType.NOT)
+        if not self._match_set(self.RANGE_PARSERS):
+            if negated:
+                self._retreat(self._index - 1)
+            return value
+        if isinstance(value, exp.Binary):
+            value = self.expression(exp.Paren(this=value))
+        found = self.RANGE_PARSERS[self._prev.token_type](self, value)
+        return self._negate_range(found) if negated else found
+
+    def _parse_is(self, this: exp.Expr | None) -> exp.Expr | None:
+        """``IS NOT NULL`` is no NOT of ``IS NULL`` to Spark's optimizer, so it is told apart."""
+        found = super()._parse_is(this)
+        if isinstance(found, exp.Not):
+            found.meta[IS_NOT] = True
+        return found
+
+    def _parse_bitwise(self) -> exp.Expr | None:
+        return self._parse_operators(0)
+
+    def _parse_operators(self, weaker: int) -> exp.Expr | None:
+        """Operands with the operators between them that bind stronger than level ``weaker``."""
+        left = self._parse_unary()
+        while left is not None:
+            shift = self._shift_ahead()
+            if shift is not None:
+                if weaker >= _SHIFT_LEVEL:
+                    break
+                words, name = shift
+                self._advance(words)
+                right = self._parse_operators(_SHIFT_LEVEL)
+                if right is None:
+                    self.raise_error("something is missing after the operator")
+                left = self.expression(exp.Anonymous(this=name, expressions=[left, right]))
+                continue
+            level, kind = _ONE_WORD.get(self._curr.token_type, (0, exp.Binary))
+            if level <= weaker:
+                break
+            self._advance()
+            right = self._parse_operators(level)
+            left = self.expression(kind(this=left, expression=right))
+        return left
+
+    def _shift_ahead(self) -> tuple[int, str] | None:
+        """Of how many signs the shift is that comes next, and the function that does it."""
+        for kinds, name in _SHIFTS:
+            signs = self._tokens[self._index : self._index + len(kinds)]
+            if tuple(sign.token_type for sign in signs) == kinds and all(
+                one.end + 1 == two.start for one, two in pairwise(signs)
+            ):
+                return len(kinds), name
+        return None
+
+    def _parse_unary(self) -> exp.Expr | None:
+        if self._match(TokenType.TILDE):
+            return self._made(exp.BitwiseNot(this=self._parse_unary()))
+        if self._match(TokenType.PLUS):
+            value = self._parse_unary()
+            if value is None:
+                self.raise_error("something is missing after +")
+            if isinstance(value, exp.Literal) and not value.is_string:
+                return value
+            return self._made(exp.Anonymous(this="positive", expressions=[value]))
+        if self._match(TokenType.DASH):
+            if self._match(TokenType.NUMBER, advance=False):  # the sign is a part of the number
+                number = self.expression(exp.Neg(this=self._parse_primary()))
+                return self._parse_column_ops(number)
+            return self._made(exp.Neg(this=self._parse_unary()))
+        return self._parse_type()
+
+    def _parse_type(
+        self,
+        parse_interval: bool = True,
+        fallback_to_identifier: bool = False,
+    ) -> exp.Expr | None:
+        word, after = self._curr, self._next
+        if (
+            word.token_type in self.TYPE_TOKENS
+            and after.token_type in (TokenType.STRING, TokenType.RAW_STRING, TokenType.NUMBER)
+            and word.text.lower() not in _CONSTRUCTORS
+            and word.token_type is not TokenType.INTERVAL
+        ):
+            self.raise_error(f"Spark has no literals of type {word.text.upper()}")
+        found = super()._parse_type(parse_interval, fallback_to_identifier)
+        if isinstance(found, exp.Cast) and after.token_type in (
+            TokenType.STRING,
+            TokenType.RAW_STRING,
+        ):
+            found.meta[LITERAL] = word.text.lower() in _CONSTRUCTORS
+        return found
+
+    def _parse_types(self, *args: Any, **named: Any) -> exp.Expr | None:
+        if self._curr.text.upper() not in TYPES:
+            return None
+        return super()._parse_types(*args, **named)
+
+    def expression(
+        self, instance: Any, token: Token | None = None, comments: list[str] | None = None
+    ) -> Any:
+        node = super().expression(instance, token, comments)
+        if isinstance(node, exp.Expr) and "start" not in node.meta and not _has_parts(node):
+            node.update_positions(token or self._prev)
+        return node
+
+
+def _has_parts(node: exp.Expr) -> bool:
+    return next(node.iter_expressions(), None) is not None
