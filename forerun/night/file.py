@@ -25,7 +25,7 @@ from forerun.planner.contract.codec import from_json
 from forerun.planner.errors import ContractError, ScheduleError
 from forerun.planner.schedule.arrivals import ArrivalCurve, arrival_curve, steady
 from forerun.planner.schedule.batch_cost import BatchCost, FittedCost, linear_cost
-from forerun.planner.schedule.cluster import Blackout, Cluster
+from forerun.planner.schedule.cluster import BlackoutSpan, NightCluster
 from forerun.planner.schedule.forecast import ArrivalForecast, PastDay
 from forerun.planner.schedule.night import NightReport
 from forerun.planner.schedule.past_runs import CostFit, PastRun, fit_cost
@@ -123,7 +123,7 @@ class Night:
 
     day: date
     zone: ZoneInfo
-    cluster: Cluster
+    cluster: NightCluster
     reports: tuple[NightReport, ...]
     fits: Mapping[str, CostFit] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
@@ -206,7 +206,7 @@ def night_of(given: NightText) -> Night:
     )
 
 
-def _cluster(given: ClusterText, day: date, zone: ZoneInfo) -> Cluster:
+def _cluster(given: ClusterText, day: date, zone: ZoneInfo) -> NightCluster:
     if not 1 <= given.days <= 14:
         raise ScheduleError(f"a night is planned over 1 to 14 days, not {given.days}")
 
@@ -217,10 +217,10 @@ def _cluster(given: ClusterText, day: date, zone: ZoneInfo) -> Cluster:
     spans = [
         span for b in given.blackouts for span in spans_of(day, b.start, b.end, zone, "a blackout")
     ]
-    return Cluster(
+    return NightCluster(
         ceiling=curve(given.ceiling, "the ceiling"),
         prices=curve(given.prices, "the price"),
-        blackouts=tuple(Blackout(start=start, end=end) for start, end in sorted(spans)),
+        blackouts=tuple(BlackoutSpan(start=start, end=end) for start, end in sorted(spans)),
     )
 
 

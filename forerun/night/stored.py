@@ -19,7 +19,7 @@ from statistics import median
 from forerun.include.days.ledger import read_history
 from forerun.include.oncall.catalogue import days_of, known_reports, newest_spec
 from forerun.include.reports.clock import parse_day, parse_time, parse_zone
-from forerun.include.reports.cluster import Cluster as Declared
+from forerun.include.reports.cluster import Cluster
 from forerun.include.reports.fields import SpecError
 from forerun.include.reports.hours import Hours, daily_curve
 from forerun.include.reports.spec import ReportSpec
@@ -39,7 +39,7 @@ from forerun.night.file import Night
 from forerun.planner.errors import ContractError, ScheduleError
 from forerun.planner.schedule.arrivals import ArrivalCurve, arrival_curve
 from forerun.planner.schedule.batch_cost import PartsOfDay
-from forerun.planner.schedule.cluster import Cluster, joined_blackouts
+from forerun.planner.schedule.cluster import NightCluster, joined_blackouts
 from forerun.planner.schedule.night import NightReport, PlannedRun, together
 from forerun.planner.schedule.past_runs import CostFit
 from forerun.planner.schedule.step_curve import StepCurve
@@ -104,7 +104,7 @@ def _as_decided(
         yield replace(joined, decided=tuple(runs))
 
 
-def _budgets(store: Store, declared: Declared, specs: list[ReportSpec], day: date) -> Budgets:
+def _budgets(store: Store, declared: Cluster, specs: list[ReportSpec], day: date) -> Budgets:
     """The budgets of the cluster's owners, with what they have used on the day and the next one;
     as if nothing were used where the record of that cannot be read."""
     now = store_clock(store) if declared.budgets else 0.0
@@ -125,7 +125,7 @@ def _budgets(store: Store, declared: Declared, specs: list[ReportSpec], day: dat
 
 
 def _named(
-    store: Store, declared: Declared | None, specs: list[ReportSpec], day: date
+    store: Store, declared: Cluster | None, specs: list[ReportSpec], day: date
 ) -> list[ReportSpec]:
     """The reports that name the cluster; all of them where none has said so, as in a store whose
     days were opened by a version of Forerun that did not write it down."""
@@ -133,20 +133,20 @@ def _named(
     return [spec for spec in specs if not known or spec.name in known]
 
 
-def _elsewhere(declared: Declared | None, others: list[str]) -> tuple[str, ...]:
+def _elsewhere(declared: Cluster | None, others: list[str]) -> tuple[str, ...]:
     if declared is None or not others:
         return ()
     return (f"not on cluster {declared.name}, or not for a week: {', '.join(others)}",)
 
 
-def _stopped(store: Store, declared: Declared | None) -> tuple[str, ...]:
+def _stopped(store: Store, declared: Cluster | None) -> tuple[str, ...]:
     stop = read_stop(store, declared.name) if declared else None
     if stop is None or not stop.stopped:
         return ()
     return (f"{stop.by} has stopped the cluster at {stop.at}: planned as if it went on now",)
 
 
-def _declared(store: Store, given: str) -> Declared | None:
+def _declared(store: Store, given: str) -> Cluster | None:
     if not given and not store.folders(CLUSTERS_FOLDER):
         return None
     return read_cluster(store, cluster_name(store, given))
@@ -271,7 +271,7 @@ class _Shared:
     them at once. It has one price for all: its own, else the one that most of the reports have."""
 
     def __init__(
-        self, declared: Declared | None, timezone: str, cores: float, specs: list[ReportSpec]
+        self, declared: Cluster | None, timezone: str, cores: float, specs: list[ReportSpec]
     ) -> None:
         self._declared, self._timezone, self._specs = declared, timezone, specs
         self._ceiling = declared.ceiling if declared else _all_day(cores)
@@ -288,7 +288,7 @@ class _Shared:
             return ()
         return (f"planned with the prices of the night, not with their own: {', '.join(names)}",)
 
-    def cluster(self, day: date, reports: list[NightReport], now: float) -> Cluster:
+    def cluster(self, day: date, reports: list[NightReport], now: float) -> NightCluster:
         """The cluster from the start of a day until after all reports; of a night that has begun
         from now on."""
         zone = parse_zone(self._timezone)
@@ -308,7 +308,7 @@ class _Shared:
         ceiling, prices = curve(self._ceiling, "the ceiling"), curve(self._prices, "the price")
         is_over = now >= max(one.deadline for one in reports)
         start = prices.start if is_over else max(now, prices.start)
-        return Cluster(
+        return NightCluster(
             ceiling=ceiling.between(start, prices.end),
             prices=prices.between(start, prices.end),
             blackouts=joined_blackouts((max(a, start), b) for a, b in spans if b > start),

@@ -47,7 +47,7 @@ from forerun.planner.schedule.arrivals import ArrivalCurve
 from forerun.planner.schedule.candidate_times import RestOfDay
 from forerun.planner.schedule.choose import MOST_CANDIDATES, ChosenTimes, Timing, choose_times
 from forerun.planner.schedule.night import WHOLE
-from forerun.planner.schedule.run_times import thin
+from forerun.planner.schedule.run_time_search import thin
 from forerun.planner.schedule.today import curve_complete
 
 _LOG = logging.getLogger(__name__)

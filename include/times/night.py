@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from forerun.include.days.handle import Day
-from forerun.include.reports.cluster import Cluster as Declared
+from forerun.include.reports.cluster import Cluster
 from forerun.include.state.cluster_report import ClusterReport, DayForecast, WantedDay, WantedRun
 from forerun.include.state.expire import store_clock
 from forerun.include.times.cluster_reports import reports_of
@@ -26,7 +26,7 @@ from forerun.include.times.leases import Leases
 from forerun.include.times.outlook import prices_until
 from forerun.planner.schedule.arrivals import arrival_curve
 from forerun.planner.schedule.batch_cost import FittedCost
-from forerun.planner.schedule.cluster import Cluster, TakenCores, joined_blackouts
+from forerun.planner.schedule.cluster import NightCluster, TakenCores, joined_blackouts
 from forerun.planner.schedule.many import NightPlan, plan_night
 from forerun.planner.schedule.night import WHOLE, NightReport, PlannedRun, ReportPlan, together
 from forerun.planner.schedule.others import Others
@@ -90,7 +90,7 @@ class DecidedNight:
 
     name: str
     decided_for: str
-    cluster: Cluster
+    cluster: NightCluster
     plan: NightPlan
     members: dict[str, list[NightMember]]
     own: ReportPlan
@@ -119,7 +119,7 @@ class DecidedNight:
                 yield from ((one, plan) for one in self.members.get(name, ()))
 
 
-def decide_night(choice: Choice, declared: Declared) -> DecidedNight:
+def decide_night(choice: Choice, declared: Cluster) -> DecidedNight:
     """Decide the night of a cluster. Raises what reading the store raises, and
     :class:`forerun.planner.errors.ScheduleError` for a night that cannot be planned."""
     known = _KnownNight(choice, declared)
@@ -154,7 +154,7 @@ def _place(plan: ReportPlan) -> tuple[float, str]:
 class _KnownNight:
     """A night as it is known: its reports, and the cores that are held."""
 
-    def __init__(self, choice: Choice, declared: Declared) -> None:
+    def __init__(self, choice: Choice, declared: Cluster) -> None:
         self._choice, self._now, store = choice, choice.now, choice.day.store
         self._look = look = Leases(store, declared).overview(store_clock(store))
         self._asked = {one.name for one in look.slots.live(look.now)}
@@ -174,7 +174,7 @@ class _KnownNight:
                     self._add(record, day)
         self._join()
 
-    def cluster(self) -> Cluster:
+    def cluster(self) -> NightCluster:
         """The cluster from now on, until everything has had time to run."""
         choice, look, now = self._choice, self._look, self._now
         last = max(max(one.deadline, one.arrivals.complete_at) for one in self.reports.values())
@@ -182,7 +182,7 @@ class _KnownNight:
         blackouts = look.cluster.dark_between(now, prices.end)
         if look.stop is not None and look.stop.stopped:
             blackouts.append((now, now + _STOPPED_S))
-        return Cluster(
+        return NightCluster(
             ceiling=look.cluster.ceiling_between(now, prices.end),
             prices=prices.between(now, prices.end),
             blackouts=joined_blackouts((max(start, now), end) for start, end in blackouts),

@@ -15,7 +15,7 @@ from forerun.planner.schedule.batch_cost import PartsOfDay
 from forerun.planner.schedule.night import WHOLE
 from forerun.planner.schedule.others import UNSHARED, Cores
 from forerun.planner.schedule.piecewise import TICK
-from forerun.planner.schedule.run_times import thin
+from forerun.planner.schedule.run_time_search import thin
 from forerun.planner.schedule.single import Feasible, schedule_single
 from forerun.planner.schedule.step_curve import StepCurve
 

@@ -13,7 +13,7 @@ from forerun.planner.schedule.step_curve import StepCurve
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Blackout:
+class BlackoutSpan:
     """A time in which nothing may run, nor still be running: ``start`` up to ``end``, in
     instants."""
 
@@ -21,28 +21,28 @@ class Blackout:
     end: float
 
 
-def joined_blackouts(spans: Iterable[tuple[float, float]]) -> tuple[Blackout, ...]:
+def joined_blackouts(spans: Iterable[tuple[float, float]]) -> tuple[BlackoutSpan, ...]:
     """Spans as blackouts in order, those that touch as one; one that is empty, as where the clock
     skips an hour, is none."""
-    found: list[Blackout] = []
+    found: list[BlackoutSpan] = []
     for start, end in sorted(spans):
         if found and start <= found[-1].end:
             before = found.pop()
             start, end = before.start, max(before.end, end)
         if start < end:
-            found.append(Blackout(start=start, end=end))
+            found.append(BlackoutSpan(start=start, end=end))
     return tuple(found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cluster:
+class NightCluster:
     """``ceiling``: cores that may be busy; ``prices``: what a core costs for a second, relatively.
     Both cover the same night; ``blackouts`` are in order and apart. Raises :class:`ScheduleError`
     for what is not so."""
 
     ceiling: StepCurve
     prices: StepCurve
-    blackouts: tuple[Blackout, ...] = ()
+    blackouts: tuple[BlackoutSpan, ...] = ()
 
     def __post_init__(self) -> None:
         if (self.ceiling.start, self.ceiling.end) != (self.prices.start, self.prices.end):
@@ -102,7 +102,7 @@ class FreeCores:
     """The cores that are free over a night, as runs are placed one after the other beside what is
     ``taken``."""
 
-    def __init__(self, cluster: Cluster, taken: Iterable[TakenCores] = ()) -> None:
+    def __init__(self, cluster: NightCluster, taken: Iterable[TakenCores] = ()) -> None:
         edges = {cluster.start, cluster.end, *cluster.ceiling.starts}
         for one in cluster.blackouts:
             edges |= {at for at in (one.start, one.end) if cluster.start < at < cluster.end}

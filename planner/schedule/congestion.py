@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from itertools import accumulate
 
-from forerun.planner.schedule.cluster import Cluster, TakenCores
+from forerun.planner.schedule.cluster import NightCluster, TakenCores
 from forerun.planner.schedule.night import ReportPlan
 from forerun.planner.schedule.piecewise import TICK
 
@@ -26,7 +26,7 @@ over it: now, and in the mean of the rounds before."""
 class Congestion:
     """Planned cores by cell, and the tariff that follows from them."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: NightCluster) -> None:
         self._cluster = cluster
         count = math.ceil((cluster.end - cluster.start) / CELL_S)
         middles = [cluster.start + (i + 0.5) * CELL_S for i in range(count)]
@@ -92,7 +92,7 @@ class Congestion:
 class CongestedTariff:
     """The prices of a cluster with something added in each cell."""
 
-    def __init__(self, cluster: Cluster, added: list[float]) -> None:
+    def __init__(self, cluster: NightCluster, added: list[float]) -> None:
         self._prices = cluster.prices
         self._origin = cluster.start
         self._added = added

@@ -26,11 +26,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from forerun.planner.errors import ScheduleError
-from forerun.planner.schedule.cluster import Cluster, FreeCores, TakenCores, peak
+from forerun.planner.schedule.cluster import FreeCores, NightCluster, TakenCores, peak
 from forerun.planner.schedule.congestion import Congestion
 from forerun.planner.schedule.night import NightReport, PlannedRun, ReportPlan
 from forerun.planner.schedule.piecewise import TICK
-from forerun.planner.schedule.run_times import RunTimes
+from forerun.planner.schedule.run_time_search import RunTimeSearch
 
 ROUNDS = 8
 """Rounds of congestion prices."""
@@ -72,7 +72,7 @@ class NightPlan:
 
 def plan_night(
     reports: Sequence[NightReport],
-    cluster: Cluster,
+    cluster: NightCluster,
     *,
     taken: Sequence[TakenCores] = (),
     on_report: Callable[[], None] = lambda: None,
@@ -88,7 +88,7 @@ def plan_night(
         twice = next(name for name in names if names.count(name) > 1)
         raise ScheduleError(f"there are two reports {twice}", hint="Give each its own name.")
     night = _Night(cluster, tuple(taken))
-    times = [RunTimes(report, cluster) for report in reports]
+    times = [RunTimeSearch(report, cluster) for report in reports]
     wanted = night.wanted(times, on_report)
     placed, rounds, over, repairs = night.placed(wanted, ()), 0, 0.0, 0
     if any(_costs_time(one, plan) for one, plan in zip(wanted, placed, strict=True)):
@@ -116,7 +116,7 @@ def _is_moved(wanted: ReportPlan, placed: ReportPlan) -> bool:
 
 
 def at_fixed_times(
-    reports: Sequence[NightReport], cluster: Cluster, times: Sequence[float]
+    reports: Sequence[NightReport], cluster: NightCluster, times: Sequence[float]
 ) -> tuple[ReportPlan, ...]:
     """Return the plans to compare with: each report at the same times, the last of them for its
     final run, or as soon as its source is complete. Nobody looks at the ceiling yet
@@ -139,7 +139,7 @@ def at_fixed_times(
     return tuple(plans)
 
 
-def place_all(plans: Sequence[ReportPlan], cluster: Cluster) -> NightPlan:
+def place_all(plans: Sequence[ReportPlan], cluster: NightCluster) -> NightPlan:
     """Plans that did not look at the ceiling, placed under it by least laxity."""
     placed = _Night(cluster, ()).placed(plans, ())
     return NightPlan(plans=tuple(placed), rounds=0, over=0.0, repairs=0)
@@ -149,12 +149,14 @@ def place_all(plans: Sequence[ReportPlan], cluster: Cluster) -> NightPlan:
 class _Night:
     """The cores of a night, and those that are taken already."""
 
-    cluster: Cluster
+    cluster: NightCluster
     taken: tuple[TakenCores, ...]
 
     # -- prices ----------------------------------------------------------------------------------
 
-    def wanted(self, times: Sequence[RunTimes], on_report: Callable[[], None]) -> list[ReportPlan]:
+    def wanted(
+        self, times: Sequence[RunTimeSearch], on_report: Callable[[], None]
+    ) -> list[ReportPlan]:
         """The plan of each report as it was decided, or at the prices that others leave."""
         congestion = self._congestion()
         found: dict[int, ReportPlan] = {}
@@ -169,7 +171,7 @@ class _Night:
         return [found[i] for i in range(len(times))]
 
     def negotiated(
-        self, times: Sequence[RunTimes], wanted: Sequence[ReportPlan]
+        self, times: Sequence[RunTimeSearch], wanted: Sequence[ReportPlan]
     ) -> tuple[list[ReportPlan], int, float]:
         """A plan for each report, and how many rounds it took; what is still over the ceiling."""
         congestion, found, rounds = self._congestion(), list(wanted), 0
@@ -234,7 +236,7 @@ class _Night:
         return [found[i] for i in range(len(wanted))]
 
 
-def _by_slack(times: Sequence[RunTimes]) -> list[int]:
+def _by_slack(times: Sequence[RunTimeSearch]) -> list[int]:
     """The places of reports, those first that have least seconds between their last row and their
     deadline which one batch does not need; by name among those that have as many."""
 
@@ -256,7 +258,7 @@ def _lateness(plans: Sequence[ReportPlan], batch: Sequence[ReportPlan]) -> tuple
     return len(late), len(_late_by_choice(plans, batch)), sum(late)
 
 
-def _place(wanted: ReportPlan, cluster: Cluster, free: FreeCores) -> ReportPlan:
+def _place(wanted: ReportPlan, cluster: NightCluster, free: FreeCores) -> ReportPlan:
     """A plan at its own times, or a little later; earlier, or as one batch, where that is late."""
     tried = [_moved(wanted, cluster, free, wanted.runs[-1].start)]
     complete = max(wanted.report.arrivals.complete_at, cluster.start)
@@ -272,7 +274,9 @@ def _place(wanted: ReportPlan, cluster: Cluster, free: FreeCores) -> ReportPlan:
     return min(tried, key=lambda plan: plan.rank)
 
 
-def _moved(wanted: ReportPlan, cluster: Cluster, free: FreeCores, final_from: float) -> ReportPlan:
+def _moved(
+    wanted: ReportPlan, cluster: NightCluster, free: FreeCores, final_from: float
+) -> ReportPlan:
     """The plan with each run where its cores are free. An early run that cannot be before the
     source is complete is left out, and its rows are the next one's."""
     report = wanted.report
@@ -299,6 +303,6 @@ def _moved(wanted: ReportPlan, cluster: Cluster, free: FreeCores, final_from: fl
     return _priced(report, tuple(runs), cluster)
 
 
-def _priced(report: NightReport, runs: tuple[PlannedRun, ...], cluster: Cluster) -> ReportPlan:
+def _priced(report: NightReport, runs: tuple[PlannedRun, ...], cluster: NightCluster) -> ReportPlan:
     cost = sum(report.cores * cluster.prices.integral(run.start, run.end) for run in runs)
     return ReportPlan(report=report, runs=runs, cost=cost)

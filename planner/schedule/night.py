@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from forerun.planner.errors import ScheduleError
 from forerun.planner.schedule.arrivals import ArrivalCurve, arrival_curve
 from forerun.planner.schedule.batch_cost import BatchCost, PartsOfDay
-from forerun.planner.schedule.cluster import Cluster
+from forerun.planner.schedule.cluster import NightCluster
 from forerun.planner.schedule.piecewise import TICK
 
 WHOLE = 1_000_000
@@ -109,11 +109,11 @@ class ReportPlan:
         """Return the sort key of plans: infeasible before dear, and a kept reserve before cheap."""
         return self.missing, round(self.short, 3), self.cost
 
-    def safe_start(self, cluster: Cluster) -> float:
+    def safe_start(self, cluster: NightCluster) -> float:
         """The latest start of the final run that meets the deadline."""
         return cluster.latest(self.report.deadline, self.runs[-1].seconds)
 
-    def place(self, cluster: Cluster) -> tuple[float, str]:
+    def place(self, cluster: NightCluster) -> tuple[float, str]:
         """Return the sort key by which plans have their turn: the least lax first."""
         return self.safe_start(cluster) - self.report.reserve, self.report.name
 

@@ -27,8 +27,8 @@ from dataclasses import dataclass, field, replace
 from forerun.planner.errors import ScheduleError
 from forerun.planner.schedule.arrivals import ArrivalCurve
 from forerun.planner.schedule.cluster import (
-    Cluster,
     FreeCores,
+    NightCluster,
     TakenCores,
     joined_blackouts,
     peak,
@@ -100,7 +100,7 @@ class ReportCourse:
         late = self.finished - self.plan.report.deadline
         return late if late > TICK else 0.0
 
-    def cost(self, cluster: Cluster) -> float:
+    def cost(self, cluster: NightCluster) -> float:
         """Return the core seconds of all tries, times prices."""
         integral = cluster.prices.integral
         return self.plan.report.cores * sum(integral(one.start, one.end) for one in self.tries)
@@ -111,7 +111,7 @@ class NightCourse:
     """The course of a night, report by report."""
 
     reports: tuple[ReportCourse, ...]
-    cluster: Cluster
+    cluster: NightCluster
 
     @property
     def missed(self) -> tuple[ReportCourse, ...]:
@@ -132,7 +132,7 @@ class NightCourse:
 
 def run_night(
     plans: Sequence[ReportPlan],
-    cluster: Cluster,
+    cluster: NightCluster,
     turnouts: Mapping[str, Turnout],
     *,
     again: bool = False,
@@ -157,7 +157,7 @@ def run_night(
     return NightCourse(courses, cluster)
 
 
-def _first_events(courses: Sequence[ReportCourse], cluster: Cluster) -> list[float]:
+def _first_events(courses: Sequence[ReportCourse], cluster: NightCluster) -> list[float]:
     """Return the instants known beforehand: planned starts, complete sources, hours that open."""
     events = [*cluster.ceiling.starts, *(one.end for one in cluster.blackouts)]
     for course in courses:
@@ -185,7 +185,7 @@ def _has_to_decide(course: ReportCourse, now: float) -> bool:
 
 
 def _decide(
-    courses: Sequence[ReportCourse], about: ReportCourse, cluster: Cluster, now: float
+    courses: Sequence[ReportCourse], about: ReportCourse, cluster: NightCluster, now: float
 ) -> list[float]:
     """Decide the rest of a night for the sake of a report. Return the instants at which those whose
     runs that moves are to be looked at."""
@@ -240,11 +240,11 @@ def _left(course: ReportCourse, is_about: bool, now: float) -> NightReport:
     return replace(rest, decided=()) if is_about else rest
 
 
-def _from(cluster: Cluster, now: float) -> Cluster:
+def _from(cluster: NightCluster, now: float) -> NightCluster:
     """The cluster from an instant on."""
     start = min(max(now, cluster.start), cluster.end - 1.0)
     spans = ((max(one.start, start), one.end) for one in cluster.blackouts if one.end > start)
-    return Cluster(
+    return NightCluster(
         ceiling=cluster.ceiling.between(start, cluster.end),
         prices=cluster.prices.between(start, cluster.end),
         blackouts=joined_blackouts(spans),
@@ -323,7 +323,7 @@ def _final_from(course: ReportCourse) -> float:
     return min(course.plan.runs[-1].start, reserved)
 
 
-def _dispatch(courses: Sequence[ReportCourse], cluster: Cluster, now: float) -> list[float]:
+def _dispatch(courses: Sequence[ReportCourse], cluster: NightCluster, now: float) -> list[float]:
     """Start every run that fits now. Return the extra instants at which to call this again; ends of
     runs and hour changes are events already."""
     ready = [one for course in courses if (one := _next(course, now)) is not None]

@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from forerun.planner.errors import ScheduleError
-from forerun.planner.schedule.cluster import Cluster, FreeCores, TakenCores
+from forerun.planner.schedule.cluster import FreeCores, NightCluster, TakenCores
 
 _FORWARD_S = 5400.0
 """An early run is brought forward by so much at most: before that too little of what it is for has
@@ -63,7 +63,7 @@ class Others:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: NightCluster,
         cores: float,
         held: Sequence[TakenCores] = (),
         planned: Sequence[TakenCores] = (),

@@ -2,8 +2,8 @@
 
 A price is what a core costs for a second, relatively; a capacity is how many cores may be busy. A
 curve has no gap, no overlap, and nothing that is zero or negative: where nothing may run is a
-*blackout*, which a cluster names apart (:class:`forerun.planner.schedule.cluster.Cluster`), so that
-a forgotten hour can never be taken for a free one.
+*blackout*, which a cluster names apart (:class:`forerun.planner.schedule.cluster.NightCluster`), so
+that a forgotten hour can never be taken for a free one.
 """
 
 from __future__ import annotations

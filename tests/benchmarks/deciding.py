@@ -21,7 +21,7 @@ from itertools import combinations, pairwise
 
 from forerun.planner.schedule.candidate_times import RestOfDay
 from forerun.planner.schedule.choose import MOST_CANDIDATES
-from forerun.planner.schedule.cluster import Cluster
+from forerun.planner.schedule.cluster import NightCluster
 from forerun.planner.schedule.many import plan_night
 from forerun.planner.schedule.night import NightReport, PlannedRun, ReportPlan
 from forerun.planner.schedule.night_course import run_night
@@ -73,7 +73,7 @@ def run_decided(seed: int, reports: int, part: float = 1.0) -> Decided:
 # -- one report ----------------------------------------------------------------------------------
 
 
-def _decided(report: NightReport, cluster: Cluster) -> ReportPlan:
+def _decided(report: NightReport, cluster: NightCluster) -> ReportPlan:
     """The best of all sets of at most three early times: infeasible before dear."""
     total, cost = report.arrivals.total, report.cost
 

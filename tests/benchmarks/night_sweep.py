@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 
-from forerun.planner.schedule.cluster import Cluster, peak
+from forerun.planner.schedule.cluster import NightCluster, peak
 from forerun.planner.schedule.many import NightPlan, at_fixed_times, place_all, plan_night
 from forerun.planner.schedule.night import NightReport, ReportPlan
 from forerun.planner.schedule.night_course import NightCourse, Turnout, run_night
@@ -26,7 +26,7 @@ from tests.benchmarks.driver import Benchmark, Cell, Figures, Found, table
 from tests.benchmarks.nights import HOUR, MIDNIGHT, GeneratedNight, as_it_was, generate_night
 from tests.benchmarks.page import SCHEDULE_PAGE
 
-Missed = Callable[[Sequence[NightReport], Cluster], Sequence[ReportPlan]]
+Missed = Callable[[Sequence[NightReport], NightCluster], Sequence[ReportPlan]]
 THREE = (14 * HOUR, 19 * HOUR, MIDNIGHT)
 FIXED_SETS = (
     (MIDNIGHT,), (12 * HOUR, MIDNIGHT), (14 * HOUR, MIDNIGHT), (18 * HOUR, MIDNIGHT),
@@ -137,7 +137,9 @@ def _hindsight(night: GeneratedNight, days: Sequence[dict[str, Turnout]]) -> lis
     return sums
 
 
-def _paid(report: NightReport, turnout: Turnout, times: Sequence[float], cluster: Cluster) -> float:
+def _paid(
+    report: NightReport, turnout: Turnout, times: Sequence[float], cluster: NightCluster
+) -> float:
     as_it_was_ = replace(report, arrivals=turnout.arrivals)
     (plan,) = at_fixed_times((as_it_was_,), cluster, times)
     return sum(
@@ -149,11 +151,11 @@ def _paid(report: NightReport, turnout: Turnout, times: Sequence[float], cluster
 # -- the least ceiling ---------------------------------------------------------------------------
 
 
-def _planned(reports: Sequence[NightReport], cluster: Cluster) -> Sequence[ReportPlan]:
+def _planned(reports: Sequence[NightReport], cluster: NightCluster) -> Sequence[ReportPlan]:
     return plan_night(reports, cluster).missed
 
 
-def _all_at_midnight(reports: Sequence[NightReport], cluster: Cluster) -> Sequence[ReportPlan]:
+def _all_at_midnight(reports: Sequence[NightReport], cluster: NightCluster) -> Sequence[ReportPlan]:
     placed: NightPlan = place_all(at_fixed_times(reports, cluster, (MIDNIGHT,)), cluster)
     return placed.missed
 
@@ -168,7 +170,7 @@ def _least_ceiling(night: GeneratedNight, missed: Missed) -> float:
     return high
 
 
-def part_of(night: GeneratedNight, part: float) -> Cluster:
+def part_of(night: GeneratedNight, part: float) -> NightCluster:
     """The cluster of a night with a part of its ceiling, which has room for each report still."""
     widest = max(report.cores for report in night.reports)
     pieces = [

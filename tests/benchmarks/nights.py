@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from forerun.planner.schedule.arrivals import ArrivalCurve, arrival_curve
 from forerun.planner.schedule.batch_cost import FittedCost
-from forerun.planner.schedule.cluster import Blackout, Cluster
+from forerun.planner.schedule.cluster import BlackoutSpan, NightCluster
 from forerun.planner.schedule.night import NightReport
 from forerun.planner.schedule.piecewise import PiecewiseLinear
 from forerun.planner.schedule.step_curve import Piece, StepCurve
@@ -29,7 +29,7 @@ class GeneratedNight:
     """A night as it is forecast."""
 
     reports: tuple[NightReport, ...]
-    cluster: Cluster
+    cluster: NightCluster
 
 
 def generate_night(seed: int, reports: int = 200) -> GeneratedNight:
@@ -42,8 +42,8 @@ def generate_night(seed: int, reports: int = 200) -> GeneratedNight:
     prices = StepCurve([Piece(a * HOUR, b * HOUR, p) for a, b, p in _PRICES], "the price")
     steps = [(0.0, 8 * HOUR, 1.0), (8 * HOUR, 18 * HOUR, 0.6), (18 * HOUR, END, 1.0)]
     curve = StepCurve([Piece(a, b, max(widest, ceiling * part)) for a, b, part in steps], "cores")
-    blackouts = (Blackout(start=12 * HOUR, end=12.5 * HOUR),) if draw.random() < 0.3 else ()
-    return GeneratedNight(made, Cluster(ceiling=curve, prices=prices, blackouts=blackouts))
+    blackouts = (BlackoutSpan(start=12 * HOUR, end=12.5 * HOUR),) if draw.random() < 0.3 else ()
+    return GeneratedNight(made, NightCluster(ceiling=curve, prices=prices, blackouts=blackouts))
 
 
 def _report(draw: random.Random, number: int) -> NightReport:

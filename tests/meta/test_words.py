@@ -50,6 +50,18 @@ def test_no_word_has_two_rows():
     assert len(set(words)) == len(words)
 
 
+def test_no_two_classes_have_one_name():
+    """A name that two modules give to different things is read for the other one sooner or later;
+    what a module keeps to itself may be called as it likes."""
+    names = Counter(
+        name
+        for path in CODE
+        for name in _CLASS.findall((ROOT / path).read_text(encoding="utf-8"))
+        if not name.startswith("_")
+    )
+    assert {name for name, count in names.items() if count > 1} == set()
+
+
 OURS = (
     "shadow", "manifest", "prepared run", "asked run", "domain", "stamped", "lane",
     "repeats", "placed", "determined", "fence", "safe start", "mark", "endpoint", "withdrawn",

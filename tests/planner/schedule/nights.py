@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from forerun.planner.schedule.arrivals import steady
 from forerun.planner.schedule.batch_cost import linear_cost
-from forerun.planner.schedule.cluster import Blackout, Cluster
+from forerun.planner.schedule.cluster import BlackoutSpan, NightCluster
 from forerun.planner.schedule.night import NightReport
 from forerun.planner.schedule.step_curve import Piece, StepCurve, constant
 
@@ -16,12 +16,12 @@ def cluster(
     cores: float = 8.0,
     prices: tuple[tuple[float, float, float], ...] = ((0, 48, 1.0),),
     blackouts: tuple[tuple[float, float], ...] = (),
-) -> Cluster:
+) -> NightCluster:
     """Hours in, seconds out."""
-    return Cluster(
+    return NightCluster(
         ceiling=constant(0, END, cores, "the ceiling"),
         prices=StepCurve([Piece(a * H, b * H, p) for a, b, p in prices], "the price"),
-        blackouts=tuple(Blackout(start=a * H, end=b * H) for a, b in blackouts),
+        blackouts=tuple(BlackoutSpan(start=a * H, end=b * H) for a, b in blackouts),
     )
 
 

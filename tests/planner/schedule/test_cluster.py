@@ -7,17 +7,17 @@ import random
 import pytest
 
 from forerun.planner.errors import ScheduleError
-from forerun.planner.schedule.cluster import Blackout, Cluster, FreeCores, peak
+from forerun.planner.schedule.cluster import BlackoutSpan, FreeCores, NightCluster, peak
 from forerun.planner.schedule.step_curve import Piece, StepCurve, constant
 
 PRICES = constant(0, 60, 1.0)
 
 
-def _cluster(draw: random.Random) -> Cluster:
+def _cluster(draw: random.Random) -> NightCluster:
     ceiling = StepCurve([Piece(a, a + 20.0, float(draw.randint(2, 9))) for a in (0.0, 20.0, 40.0)])
     start = draw.randint(5, 40)
-    blackout = Blackout(start=float(start), end=float(start + draw.randint(1, 6)))
-    return Cluster(ceiling=ceiling, prices=PRICES, blackouts=(blackout,))
+    blackout = BlackoutSpan(start=float(start), end=float(start + draw.randint(1, 6)))
+    return NightCluster(ceiling=ceiling, prices=PRICES, blackouts=(blackout,))
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -41,10 +41,10 @@ def test_the_earliest_place_is_the_first_at_which_enough_cores_are_free(seed):
 
 
 def test_blackouts_move_what_would_touch_them():
-    cluster = Cluster(
+    cluster = NightCluster(
         ceiling=PRICES,
         prices=PRICES,
-        blackouts=(Blackout(start=10, end=20), Blackout(start=25, end=30)),
+        blackouts=(BlackoutSpan(start=10, end=20), BlackoutSpan(start=25, end=30)),
     )
     assert [cluster.opens(at, 4) for at in (0, 6, 7, 15, 21, 22, 30)] == [0, 6, 20, 20, 21, 30, 30]
     assert cluster.opens(15, 6) == 30  # not between the two
@@ -55,13 +55,13 @@ def test_blackouts_move_what_would_touch_them():
 
 def test_what_is_no_cluster():
     with pytest.raises(ScheduleError, match="same night"):
-        Cluster(ceiling=constant(0, 50, 1.0), prices=PRICES)
+        NightCluster(ceiling=constant(0, 50, 1.0), prices=PRICES)
     for spans in (((5, 5),), ((5, 9), (8, 12)), ((20, 30), (5, 9))):
         with pytest.raises(ScheduleError, match="blackout"):
-            Cluster(
+            NightCluster(
                 ceiling=PRICES,
                 prices=PRICES,
-                blackouts=tuple(Blackout(start=a, end=b) for a, b in spans),
+                blackouts=tuple(BlackoutSpan(start=a, end=b) for a, b in spans),
             )
 
 

@@ -11,17 +11,17 @@ from forerun.planner.errors import ScheduleError
 from forerun.planner.schedule import many
 from forerun.planner.schedule.arrivals import steady
 from forerun.planner.schedule.batch_cost import linear_cost
-from forerun.planner.schedule.cluster import Cluster, TakenCores
+from forerun.planner.schedule.cluster import NightCluster, TakenCores
 from forerun.planner.schedule.congestion import CELL_S, Congestion
 from forerun.planner.schedule.many import NightPlan, at_fixed_times, place_all, plan_night
 from forerun.planner.schedule.night import NightReport, PlannedRun, ReportPlan, together
-from forerun.planner.schedule.run_times import RunTimes
+from forerun.planner.schedule.run_time_search import RunTimeSearch
 from forerun.planner.schedule.step_curve import constant
 from tests.benchmarks.nights import MIDNIGHT, generate_night
 from tests.planner.schedule.nights import H, cluster, report
 
 
-def _assert_holds(night: NightPlan, on: Cluster) -> None:
+def _assert_holds(night: NightPlan, on: NightCluster) -> None:
     """Every run where rows, ceiling and blackouts let it be."""
     edges = {run.start for plan in night.plans for run in plan.runs} | set(on.ceiling.starts)
     for at in edges:
@@ -104,7 +104,7 @@ def test_fixed_times_are_as_they_say():
 def test_congestion_is_dearer_where_more_is_planned_than_the_ceiling():
     on = cluster(cores=4.0)
     congestion = Congestion(on)
-    plan = RunTimes(report(), on).best(on.prices)
+    plan = RunTimeSearch(report(), on).best(on.prices)
     congestion.add(plan)
     assert not congestion.is_over(plan)
     congestion.add(plan)
@@ -120,7 +120,7 @@ def test_congestion_is_dearer_where_more_is_planned_than_the_ceiling():
     assert congestion.over() == 0
 
 
-def _overloaded(seed: int, reports: int) -> tuple[tuple[NightReport, ...], Cluster]:
+def _overloaded(seed: int, reports: int) -> tuple[tuple[NightReport, ...], NightCluster]:
     """A generated night with the least ceiling there can be, 16 cores, and earlier deadlines: for
     most seeds not all of them can be met."""
     night = generate_night(seed, reports)
@@ -157,7 +157,7 @@ def test_one_batch_each_is_handed_out_where_it_misses_less(monkeypatch):
     assert not any(plan.runs[0].start == on.end - plan.runs[0].seconds for plan in found.plans)
 
 
-def _at_the_end(asked: NightReport, on: Cluster) -> ReportPlan:
+def _at_the_end(asked: NightReport, on: NightCluster) -> ReportPlan:
     seconds = asked.batch_seconds
     run = PlannedRun(start=on.end - seconds, rows=asked.arrivals.total, seconds=seconds)
     return ReportPlan(report=asked, runs=(run,), cost=0.0)

@@ -7,25 +7,25 @@ import random
 import pytest
 
 from forerun.planner.schedule.arrivals import arrival_curve, steady
-from forerun.planner.schedule.cluster import Cluster
+from forerun.planner.schedule.cluster import NightCluster
 from forerun.planner.schedule.many import at_fixed_times, plan_night
 from forerun.planner.schedule.night import NightReport, PlannedRun, ReportPlan
 from forerun.planner.schedule.night_course import NightCourse, Turnout, run_night
-from forerun.planner.schedule.run_times import RunTimes
+from forerun.planner.schedule.run_time_search import RunTimeSearch
 from tests.benchmarks.nights import MIDNIGHT, as_it_was, generate_night
 from tests.planner.schedule.nights import H, cluster, report
 
 ON = cluster(cores=8.0, prices=((0, 20, 0.2), (20, 48, 1.0)))
 
 
-def _run(on: Cluster, *reports: NightReport, **turnouts: Turnout) -> NightCourse:
+def _run(on: NightCluster, *reports: NightReport, **turnouts: Turnout) -> NightCourse:
     plans = plan_night(reports, on).plans
     found = run_night(plans, on, turnouts)
     _assert_holds(found, on)
     return found
 
 
-def _assert_holds(found: NightCourse, on: Cluster) -> None:
+def _assert_holds(found: NightCourse, on: NightCluster) -> None:
     for course in found.reports:
         done = 0
         for one in course.tries:
@@ -47,7 +47,7 @@ def _assert_holds(found: NightCourse, on: Cluster) -> None:
 
 def test_a_night_as_forecast_is_the_plan():
     asked = report()
-    plan = RunTimes(asked, ON).best(ON.prices)
+    plan = RunTimeSearch(asked, ON).best(ON.prices)
     found = run_night([plan], ON, {})
     (course,) = found.reports
     assert [(t.start, t.rows) for t in course.tries] == [(r.start, r.rows) for r in plan.runs]
@@ -91,7 +91,7 @@ def test_a_slow_run_delays_what_waits_for_its_cores_and_nothing_starts_over_the_
 
 
 def test_a_failed_run_is_tried_again_with_what_is_there_then():
-    plan = RunTimes(report(), ON).best(ON.prices)
+    plan = RunTimeSearch(report(), ON).best(ON.prices)
     turnout = Turnout(arrivals=plan.report.arrivals, failed=frozenset({1}))
     (course,) = run_night([plan], ON, {"r": turnout}).reports
     assert [t.outcome for t in course.tries][:2] == ["failed", "done"]
@@ -163,7 +163,7 @@ def test_a_source_that_is_very_late_gets_one_more_early_run(at_most, missed):
     would then end an hour later, and the report is due at 03:00."""
     asked = report(reserve=0.5 * H, at_most=at_most)
     on = cluster()
-    plan = RunTimes(asked, on).best(on.prices)
+    plan = RunTimeSearch(asked, on).best(on.prices)
     assert len(plan.runs) == 1
     arrivals = arrival_curve([(0, 0), (23 * H, 2300), (26.3 * H, 2300), (26.34 * H, 2400)])
     (course,) = run_night([plan], on, {"r": Turnout(arrivals=arrivals)}).reports

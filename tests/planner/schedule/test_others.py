@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from forerun.planner.schedule.arrivals import arrival_curve
 from forerun.planner.schedule.candidate_times import RestOfDay
-from forerun.planner.schedule.cluster import Blackout, Cluster, TakenCores, joined_blackouts
+from forerun.planner.schedule.cluster import (
+    BlackoutSpan,
+    NightCluster,
+    TakenCores,
+    joined_blackouts,
+)
 from forerun.planner.schedule.others import UNSHARED, Others
 from forerun.planner.schedule.step_curve import Piece, StepCurve, constant
 
 HOUR = 3600.0
 PRICES = StepCurve([Piece(0, 6 * HOUR, 0.2), Piece(6 * HOUR, 48 * HOUR, 0.8)], "the price")
-NIGHT = Cluster(
+NIGHT = NightCluster(
     ceiling=StepCurve([Piece(0, 2 * HOUR, 2), Piece(2 * HOUR, 48 * HOUR, 8)]),
     prices=PRICES,
-    blackouts=(Blackout(start=4 * HOUR, end=5 * HOUR),),
+    blackouts=(BlackoutSpan(start=4 * HOUR, end=5 * HOUR),),
 )
 
 
@@ -55,7 +60,7 @@ def rest(**changes) -> RestOfDay:
 
 def test_the_final_run_is_where_cores_are_free_before_it_is_where_they_are_cheap():
     cheap_late = StepCurve([Piece(0, 29 * HOUR, 1.0), Piece(29 * HOUR, 48 * HOUR, 0.1)])
-    cluster = Cluster(ceiling=constant(0, 48 * HOUR, 8), prices=cheap_late)
+    cluster = NightCluster(ceiling=constant(0, 48 * HOUR, 8), prices=cheap_late)
     assert rest(prices=cheap_late).final == 29 * HOUR
     full = Others(cluster, 4, planned=[taken(29, 4, 6)])
     assert rest(prices=cheap_late, cores=full).final == 24 * HOUR
@@ -64,7 +69,7 @@ def test_the_final_run_is_where_cores_are_free_before_it_is_where_they_are_cheap
 
 
 def test_early_runs_are_candidates_where_they_can_begin():
-    cluster = Cluster(ceiling=constant(0, 48 * HOUR, 8), prices=constant(0, 48 * HOUR, 1.0))
+    cluster = NightCluster(ceiling=constant(0, 48 * HOUR, 8), prices=constant(0, 48 * HOUR, 1.0))
     held = Others(cluster, 4, held=[taken(0, 13, 8)])
     alone, beside = rest().early(11), rest(cores=held).early(11)
     assert min(alone) < 13 * HOUR <= min(beside)
@@ -73,6 +78,6 @@ def test_early_runs_are_candidates_where_they_can_begin():
 
 def test_blackouts_that_touch_are_one_and_empty_ones_none():
     assert joined_blackouts([(5, 6), (1, 2), (2, 3), (4, 4)]) == (
-        Blackout(start=1, end=3),
-        Blackout(start=5, end=6),
+        BlackoutSpan(start=1, end=3),
+        BlackoutSpan(start=5, end=6),
     )

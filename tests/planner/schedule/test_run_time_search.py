@@ -11,9 +11,9 @@ import pytest
 from forerun.planner.errors import ScheduleError
 from forerun.planner.schedule.arrivals import steady
 from forerun.planner.schedule.batch_cost import linear_cost
-from forerun.planner.schedule.cluster import Cluster
+from forerun.planner.schedule.cluster import NightCluster
 from forerun.planner.schedule.night import NightReport, PlannedRun, ReportPlan
-from forerun.planner.schedule.run_times import RunTimes
+from forerun.planner.schedule.run_time_search import RunTimeSearch
 from forerun.planner.schedule.single import Feasible, schedule_single
 from tests.benchmarks.nights import generate_night
 from tests.planner.schedule.nights import H, cluster, report
@@ -22,8 +22,8 @@ DAY_IS_CHEAP = ((0, 20, 0.2), (20, 48, 1.0))
 NIGHT_FALLS = ((0, 25, 1.0), (25, 48, 0.3))
 
 
-def _best(asked: NightReport, on: Cluster) -> ReportPlan:
-    found = RunTimes(asked, on).best(on.prices)
+def _best(asked: NightReport, on: NightCluster) -> ReportPlan:
+    found = RunTimeSearch(asked, on).best(on.prices)
     assert sum(run.rows for run in found.runs) == asked.arrivals.total
     done, free = 0, 0.0
     for run in found.runs:
@@ -85,15 +85,15 @@ def test_nothing_runs_in_a_blackout():
 
 def test_what_can_never_run_is_refused():
     with pytest.raises(ScheduleError, match=r"report r needs 9 cores, and the ceiling is 8"):
-        RunTimes(report(cores=9.0), cluster())
+        RunTimeSearch(report(cores=9.0), cluster())
     with pytest.raises(ScheduleError, match="ends after what is known"):
-        RunTimes(report(deadline=49 * H), cluster())
+        RunTimeSearch(report(deadline=49 * H), cluster())
     for wrong in ({"cores": 0.0}, {"at_most": 0}, {"reserve": -1.0}):
         with pytest.raises(ScheduleError, match="report r needs cores"):
             report(**wrong)
 
 
-def _subsets(times: RunTimes, on: Cluster) -> Iterator[ReportPlan]:
+def _subsets(times: RunTimeSearch, on: NightCluster) -> Iterator[ReportPlan]:
     """Every plan over the candidates, by a reading of its own."""
     asked = times.report
     for size in range(asked.at_most):
@@ -118,7 +118,7 @@ def test_the_chosen_subset_is_as_good_as_the_best_of_all():
     night = generate_night(3, 40)
     gaps = []
     for asked in night.reports:
-        times = RunTimes(asked, night.cluster)
+        times = RunTimeSearch(asked, night.cluster)
         best = min(_subsets(times, night.cluster), key=lambda plan: plan.rank)
         found = times.best(night.cluster.prices)
         assert found.missing <= best.missing + 1e-6
@@ -145,7 +145,7 @@ def test_whatever_the_prices_a_plan_holds_and_is_no_dearer_than_batch(seed):
         deadline=draw.uniform(26, 34) * H,
     )
     found = _best(asked, on)
-    batch = RunTimes(asked, on).earliest_batch(on.prices)
+    batch = RunTimeSearch(asked, on).earliest_batch(on.prices)
     assert found.rank <= batch.rank
 
 

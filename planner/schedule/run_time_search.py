@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from forerun.planner.errors import ScheduleError
-from forerun.planner.schedule.cluster import Cluster
+from forerun.planner.schedule.cluster import NightCluster
 from forerun.planner.schedule.night import NightReport, PlannedRun, ReportPlan
 from forerun.planner.schedule.piecewise import TICK
 from forerun.planner.schedule.single import Feasible, Infeasible, schedule_single
@@ -48,11 +48,11 @@ class _EarlyRuns:
         return self.runs[-1].end if self.runs else -math.inf
 
 
-class RunTimes:
+class RunTimeSearch:
     """The candidate times of a report on a cluster, and the best of their subsets by a tariff.
     Raises :class:`ScheduleError` if the report can never have its cores."""
 
-    def __init__(self, report: NightReport, cluster: Cluster) -> None:
+    def __init__(self, report: NightReport, cluster: NightCluster) -> None:
         self.report = report
         self._cluster = cluster
         complete = max(report.arrivals.complete_at, cluster.start)
