@@ -7,6 +7,7 @@ from forerun.planner.algebra.relational import Relation, walk
 from forerun.planner.contract.plan_v1 import NotIncremental
 from forerun.planner.errors import Reason
 from forerun.planner.materialize.candidate import Candidate
+from forerun.planner.memo.groups import Role
 from forerun.planner.memo.memo import Memo
 from forerun.planner.memo.tree import groups_of
 from forerun.planner.rules.incremental.memo_rules import reason
@@ -31,7 +32,9 @@ def not_incremental(
         reasons[id(node)] = own or (Reason.INPUT_WAITS if below and not tvr.has_delta else None)
     for node in nodes:
         tvr = memo.tvr_of(groups[id(node)])
-        if tvr is None or not tvr.changing or not node.inputs or tvr.id in early:
+        if tvr is None or not tvr.changing or not node.inputs:
+            continue
+        if tvr.id in early or not early.isdisjoint(tvr.roles.get((Role.CONTENDERS, None), ())):
             continue
         why = reasons[id(node)] or Reason.COST
         waiting.append(NotIncremental(operator=label(node), reason=why))

@@ -19,7 +19,7 @@ from forerun.planner.temporal.solution import ChainId
 from forerun.planner.temporal.space import Slot, Space
 
 _FORMAT = "families-2"
-_STATES = (View.STATES, View.LOSSES)
+_STATES = (View.STATES, View.LOSSES, View.CONTENDERS)
 
 
 class ArtifactFamilies:
@@ -201,6 +201,8 @@ class ArtifactFamilies:
     def _title(self, slot: Slot, key: tuple[Column, ...]) -> str:
         """Describe for people what is kept. Titles are not unique."""
         what = self._words.of(self.relation(slot))
+        if slot.view is View.CONTENDERS:
+            return f"contenders of {what}"
         if slot.view in _STATES:
             return f"states of {what}"
         return f"{what} by {column_list(key)}" if key else what

@@ -26,6 +26,9 @@ class View(StrEnum):
     LOSSES = "losses"
     """Partial states of the rows that came, with a count of those taken back: groups that lost a
     row are recomputed, because their functions cannot subtract."""
+    CONTENDERS = "contenders"
+    """Rows that were among the first of their partition when they came: what came with them or
+    before can put them out, and the others are out already."""
     SPLIT = "split"
     """The NEW rows of a join as a union: OLD of one input joined, plus its delta joined."""
     SINGLES = "singles"
@@ -36,7 +39,8 @@ class View(StrEnum):
 
 
 class Role(StrEnum):
-    """The part that one TVR plays in the decomposition of another one (Tempura 4.2)."""
+    """The part that one TVR plays in the decomposition of another one (Tempura 4.2), or the rows
+    that suffice to compute it (``CONTENDERS``)."""
 
     POSITIVE = "QP"
     NEGATIVE = "QN"
@@ -44,6 +48,7 @@ class Role(StrEnum):
     INDIRECT = "QI"
     UNAFFECTED = "QU"
     INDEPENDENT = "M"
+    CONTENDERS = "K"
 
 
 Edge = tuple[Version, View] | Role

@@ -32,6 +32,7 @@ from forerun.planner.algebra.relational import (
     UnionAll,
     Values,
     Window,
+    WindowCall,
 )
 from forerun.planner.algebra.scalar import Call, Literal, Ref, Scalar, value_places, walk
 from forerun.planner.algebra.types import Column, ColumnId, DataType
@@ -166,9 +167,27 @@ def _of_limit(node: Limit, below: Below, _: Estimator) -> Estimate:
 
 
 @estimate_of.register(Window)
-def _of_window(node: Window, below: Below, _: Estimator) -> Estimate:
-    added = {column.id: _unknown(column.type, below[0].rows) for column, _ in node.calls}
+def _of_window(node: Window, below: Below, known: Estimator) -> Estimate:
+    added = {
+        column.id: _numbers(node, call, below[0], known)
+        if call.name in _COUNTED
+        else _unknown(column.type, below[0].rows)
+        for column, call in node.calls
+    }
     return Estimate(rows=below[0].rows, columns={**below[0].columns, **added})
+
+
+_COUNTED = ("row_number", "rank", "dense_rank")
+
+
+def _numbers(node: Window, call: WindowCall, below: Estimate, known: Estimator) -> ColumnEstimate:
+    """The numbers of rows within partitions of equal size. They begin at 1; as places on a line
+    from 0 on, the share of rows up to k is k of each partition."""
+    partitions = 1.0
+    if call.partition:
+        partitions = _groups(Aggregate(node.input, call.partition, ()), below, known.determined)
+    each = max(1.0, below.rows / max(1.0, partitions))
+    return ColumnEstimate(distinct=each, low=0.0, high=each, width=4.0)
 
 
 @estimate_of.register(Repeat)

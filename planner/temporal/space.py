@@ -274,13 +274,17 @@ def _stamped(memo: Memo) -> Iterator[tuple[GroupId, tuple[tuple[Expression, Grou
             yield group.id, found
 
 
+_MERGED = (View.STATES, View.CONTENDERS)
+"""Views whose readers merge what runs have kept, and can merge single rows as well."""
+
+
 def _slots(memo: Memo, keeps: frozenset[View] | None) -> Iterator[Slot]:
     count = 0
     sorted_groups = frozenset(_sorted(memo))
     for tvr in memo.tvrs:
         if not tvr.changing or memo.leader(tvr.new) != tvr.new:
             continue
-        for view in (View.ROWS, View.STATES, View.LOSSES):
+        for view in (View.ROWS, View.STATES, View.LOSSES, View.CONTENDERS):
             delta = tvr.edges.get((Version.DELTA, view))
             if delta is None:
                 continue
@@ -293,7 +297,7 @@ def _slots(memo: Memo, keeps: frozenset[View] | None) -> Iterator[Slot]:
             if all(is_storable(c, grouped=signed) for c in columns):
                 whole = memo.leader(tvr.new) if signed else snapshot
                 singles = None
-                if view is View.STATES and (Version.DELTA, View.SINGLES) in tvr.edges:
+                if view in _MERGED and (Version.DELTA, View.SINGLES) in tvr.edges:
                     singles = memo.leader(tvr.edges[Version.DELTA, View.SINGLES])
                 sorts = snapshot in sorted_groups
                 yield Slot(count, tvr, kept, snapshot, memo.leader(delta), whole, singles, sorts)

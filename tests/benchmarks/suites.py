@@ -50,8 +50,12 @@ def generate_tpch(scale: float) -> Path:
 
 def tpch_texts() -> dict[str, str]:
     """The 22 queries of TPC-H by name."""
-    folder = ROOT / "tests" / "tpch"
-    return {path.stem: path.read_text() for path in sorted(folder.glob("q*.sql"))}
+    return _texts("tpch")
+
+
+def _texts(folder: str) -> dict[str, str]:
+    files = sorted((ROOT / "tests" / folder).glob("*.sql"))
+    return {path.stem: path.read_text() for path in files}
 
 
 TPCH = Suite(
@@ -69,6 +73,15 @@ TPCH_GROWING = replace(TPCH, changing=frozenset({"orders", "lineitem", "customer
 TPCDS = Suite("tpcds", "TPC-DS", tpcds.FACTS, tpcds.TOGETHER, tpcds.tables, tpcds.texts_of_99)
 
 
+ANALYSTS = replace(
+    TPCH,
+    name="analysts",
+    title="analysts' constructs over TPC-H's tables",
+    texts=lambda: _texts("analysts"),
+)
+"""What analysts write and TPC-H does not have, such as the latest row of a key."""
+
+
 def _demo_tables(scale: float) -> Path:
     folder = home_folder() / "bench" / f"demo-{scale:g}"
     if not folder.exists():
@@ -84,4 +97,4 @@ DEMO = Suite(
     "demo", "the demo", frozenset({"customer", "orders", "lineitem", "returns"}), (),
     _demo_tables, _demo_texts,
 )  # fmt: skip
-SUITES = {suite.name: suite for suite in (TPCH, TPCDS)}
+SUITES = {suite.name: suite for suite in (TPCH, TPCDS, ANALYSTS)}

@@ -350,6 +350,29 @@ def _kind_window(rng: random.Random, tables: list[str]) -> QueryCase:
     return QueryCase((Select((*select.items, call), select.table, select.joins, select.where),))
 
 
+def _kind_ranked(rng: random.Random, tables: list[str]) -> QueryCase:
+    """The first rows of each partition. Rows are numbered in an order that tells all of them apart
+    but equal ones; ranks tie. Sometimes a window stands beside that needs the other rows, too."""
+    select = _flat(rng, tables, rng.choice((INNER, OUTER)))
+    items = [f"{item}{rng.choice(('', ' DESC', ' NULLS LAST'))}" for item in select.items]
+    keys = f"PARTITION BY a.{rng.choice(ALL)}" if rng.random() < 0.8 else ""
+    some = rng.choice(("a.n", "a.m DESC", "a.d NULLS LAST, a.k", "a.x DESC NULLS FIRST"))
+    name, order = rng.choice(
+        (("row_number", ", ".join(items)), ("rank", some), ("dense_rank", some))
+    )
+    calls = [f"{name}() OVER ({keys} ORDER BY {order})"]
+    if rng.random() < 0.3:
+        beside = rng.choice(("rank()", "dense_rank()", "count(*)"))
+        calls.append(f"{beside} OVER ({keys} ORDER BY {order})")
+    number = f"c{len(items)}"
+    most = rng.choice(("= 1", "<= 2", "< 3", "IN (1, 3)", "BETWEEN 2 AND 3", "<= 0", "> 1"))
+    what = rng.choice(("*", "*", "c0", f"c0, {number}", f"c0, count(*) AS n, max({number}) AS m"))
+    grouped = " GROUP BY c0" if "count" in what else ""
+    inner = replace(select, items=(*select.items, *calls))
+    outer = f"SELECT {what} FROM ({{0}}) w WHERE w.{number} {most}{grouped}"
+    return QueryCase((inner,), outer=outer)
+
+
 def _kind_shared(rng: random.Random, tables: list[str]) -> QueryCase:
     """A common table expression that is used twice."""
     table = rng.choice(tables)
@@ -422,6 +445,6 @@ KINDS: dict[str, Callable[[random.Random, list[str]], QueryCase]] = {
 }  # fmt: skip
 APART: dict[str, Callable[[random.Random, list[str]], QueryCase]] = {
     "sets": _kind_sets, "full": _kind_full, "values": _kind_values,
-    "partners": _kind_partners,
+    "partners": _kind_partners, "ranked": _kind_ranked,
 }  # fmt: skip
 """Kinds that are only there by name, so that the cases of the others keep their seeds."""

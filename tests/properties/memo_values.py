@@ -43,7 +43,7 @@ class Values:
                 expected = self._bag(group.id, rows)
                 for expression in self.memo.alternatives(group.id):
                     compared += 1
-                    if (others := self._rows(expression, run)) is rows:
+                    if (others := self.of_expression(expression, run)) is rows:
                         continue
                     found = self._bag(group.id, others)
                     assert found == expected, (
@@ -78,7 +78,7 @@ class Values:
         try:
             for expression in self.memo.alternatives(group):
                 try:
-                    self._done[at] = self._rows(expression, run)
+                    self._done[at] = self.of_expression(expression, run)
                     return self._done[at]
                 except RecursionError:
                     continue
@@ -86,7 +86,11 @@ class Values:
             self._doing.discard(at)
         raise RecursionError(f"group {group} is only made of itself")
 
-    def _rows(self, expression: Expression, run: int) -> list[Row]:
+    def know(self, group: GroupId, run: int, rows: list[Row]) -> None:
+        """Take these rows for those of a group, as where it is read from what runs have kept."""
+        self._done[self.memo.leader(group), run] = rows
+
+    def of_expression(self, expression: Expression, run: int) -> list[Row]:
         """The rows of an expression, evaluated once."""
         known = (expression.id, run)
         if known not in self._evaluated:

@@ -14,6 +14,7 @@ from forerun.planner.rules.explore.catalog import EXPLORE, LOCAL
 from forerun.planner.rules.incremental import foreign_key
 from forerun.planner.rules.incremental.memo_rules import TVR_GENERATING
 from forerun.planner.rules.methods import (
+    contenders,
     continuous_view,
     higher_order,
     only_partner,
@@ -29,7 +30,15 @@ from forerun.planner.search.rule import MemoRule
 IM1 = Method(
     "im1",
     "IM-1: deltas of every operator from versions of its inputs, merged into what is kept",
-    (*TVR_GENERATING, *LOCAL, *DOMAIN, *UNMATCHED, only_partner.RULE, foreign_key.RULE),
+    (
+        *TVR_GENERATING,
+        *LOCAL,
+        *DOMAIN,
+        *UNMATCHED,
+        only_partner.RULE,
+        foreign_key.RULE,
+        contenders.RULE,
+    ),
     always,
     "Tempura 4.1; delta queries as in Griffin and Libkin, SIGMOD 1995",
 )
