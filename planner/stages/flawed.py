@@ -32,7 +32,7 @@ from forerun.planner.algebra.relational import (
     UnionAll,
     Values,
 )
-from forerun.planner.algebra.scalar import TRUE, Call, Scalar, walk
+from forerun.planner.algebra.scalar import TRUE, Call, Scalar, conjunction, conjuncts, walk
 from forerun.planner.algebra.types import BOOLEAN, NULL, UNKNOWN
 from forerun.planner.contract.plan_v1 import ResultOutput
 from forerun.planner.cost.prices import Prices
@@ -104,6 +104,14 @@ def _of_some_rows(node: Relation) -> Relation:
         below = below.input
     if not isinstance(below, Join | UnionAll | Repeat):
         return node
+    if isinstance(node, Filter):
+        # What does not divide stays below: a limit between a join and its equalities makes it a
+        # product.
+        parts = conjuncts(node.predicate)
+        divide = tuple(part for part in parts if _has_quotient(part))
+        others = tuple(part for part in parts if not _has_quotient(part))
+        joined = Filter(node.input, conjunction(others)) if others else node.input
+        return Filter(Limit(joined, _ALL_ROWS), conjunction(divide))
     return node.with_inputs((Limit(node.input, _ALL_ROWS),))
 
 
@@ -113,8 +121,11 @@ def _divides(node: Project | Filter | Aggregate) -> bool:
         scalars = (scalar for _, scalar in node.items)
     if isinstance(node, Aggregate):
         scalars = (arg for _, call in node.calls for arg in call.args)
-    parts = (part for scalar in scalars for part in walk(scalar))
-    return any(isinstance(part, Call) and part.name in DIVIDING for part in parts)
+    return any(map(_has_quotient, scalars))
+
+
+def _has_quotient(scalar: Scalar) -> bool:
+    return any(isinstance(part, Call) and part.name in DIVIDING for part in walk(scalar))
 
 
 def _apart(node: Aggregate) -> Aggregate:

@@ -9,7 +9,7 @@ _DECLARED = "tests/spark/test_declarations.py"
 DECLARATIONS = (
     Mutation(
         "declarations: no run checks them", "spark_jobs/executor.py",
-        "    check_declarations(work)\n", "", suite=(_DECLARED,),
+        "        check_declarations(work)\n", "", suite=(_DECLARED,),
     ),
     Mutation(
         "declarations: no plan says what it relies on", "planner/rules/normalize/nulls.py",

@@ -32,8 +32,8 @@ SOURCES = (
     ),
     Mutation(
         "completeness: a marker of an hour completes the day", "include/sources/completeness.py",
-        "if rule.name in _names(source, day):",
-        "if any(name.endswith(rule.name) for name in _names(source, day)):",
+        "if rule.name not in _names(path)]",
+        "if not any(name.endswith(rule.name) for name in _names(path))]",
     ),
     Mutation(
         "completeness: every day has 24 hours", "include/reports/complete_when.py",

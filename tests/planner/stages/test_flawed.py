@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 
@@ -41,13 +42,16 @@ QUERIES = {
 }
 
 
-def stages_of(sql: str, *flaws: Flaw) -> tuple[str, ResultOutput]:
-    """The text of the stage that computes a query for an engine with these flaws."""
+def stages_of(
+    sql: str, *flaws: Flaw, own_batch: Literal["never", "always"] = "always"
+) -> tuple[str, ResultOutput]:
+    """The text of the stage that computes a query for an engine with these flaws; in stages of our
+    own, or as close to the user's text as such an engine may have it."""
     source = Source(
         name="t",
         columns=tuple(SourceColumn(name=n, type=parse_type(kind)) for n, kind in COLUMNS),
     )
-    settings = Settings(prices=replace(SPARK, flaws=frozenset(flaws)), own_batch="always")
+    settings = Settings(prices=replace(SPARK, flaws=frozenset(flaws)), own_batch=own_batch)
     request = PlanRequest(
         report="r", sql=sql, sources=(source,), points=(TimePoint(weight=1.0),), settings=settings
     )
@@ -90,3 +94,20 @@ def test_the_result_has_the_types_of_spark() -> None:
     _, output = stages_of(text, "types")
     assert output.types == ("DECIMAL(30,23)", "INT", "DECIMAL(9,2)")
     assert SAIL.flaws >= {"types"}
+
+
+@pytest.mark.parametrize("own_batch", ["never", "always"])
+def test_joins_stay_joins_below_a_quotient(own_batch: Literal["never", "always"]) -> None:
+    """What keeps rows together that a quotient fails without must not keep the equalities of the
+    joins from them: of four tables, that would be the product."""
+    sql, _ = stages_of(
+        "SELECT a.k FROM t a, t b WHERE a.k = b.k AND b.v > 0 AND CASE WHEN b.v > 0 THEN a.v / b.v "
+        "END > 2",
+        "quotients",
+        own_batch=own_batch,
+    )
+    below, above = sql.split("LIMIT")
+    assert "/" in above
+    assert "/" not in below
+    assert ".`k` = " in below
+    assert "> 0L" in below
