@@ -16,7 +16,7 @@ from forerun.include.state.store import Store
 from forerun.night.file import Night
 from forerun.planner.schedule.arrivals import arrival_curve
 from forerun.planner.schedule.batch_cost import linear_cost
-from forerun.planner.schedule.cluster import Cluster
+from forerun.planner.schedule.cluster import NightCluster
 from forerun.planner.schedule.many import NightPlan, plan_night
 from forerun.planner.schedule.night import NightReport
 from forerun.planner.schedule.night_course import Attempt, NightCourse, ReportCourse, Turnout
@@ -121,7 +121,7 @@ def planned_night(begin: datetime) -> PlannedNight:
     night = Night(
         day=begin.date(),
         zone=ZoneInfo("UTC"),
-        cluster=Cluster(
+        cluster=NightCluster(
             ceiling=constant(midnight, end, float(CEILING)), prices=StepCurve(prices, "the price")
         ),
         reports=tuple(
