@@ -7,7 +7,7 @@ from functools import cached_property
 
 from forerun.planner.algebra.describe import Words, column_list
 from forerun.planner.algebra.fingerprint import fingerprint
-from forerun.planner.algebra.relational import Relation, sources
+from forerun.planner.algebra.relational import Relation, Window, sources, walk
 from forerun.planner.algebra.types import BIGINT, Column
 from forerun.planner.contract.plan_v1 import WEIGHT_COLUMN, ColumnSpec, Family
 from forerun.planner.cost.operators import bucket_count
@@ -200,12 +200,20 @@ class ArtifactFamilies:
 
     def _title(self, slot: Slot, key: tuple[Column, ...]) -> str:
         """Describe for people what is kept. Titles are not unique."""
-        what = self._words.of(self.relation(slot))
+        relation = self.relation(slot)
         if slot.view is View.CONTENDERS:
-            return f"contenders of {what}"
+            return self._title_of_first(relation)
+        what = self._words.of(relation)
         if slot.view in _STATES:
             return f"states of {what}"
         return f"{what} by {column_list(key)}" if key else what
+
+    def _title_of_first(self, relation: Relation) -> str:
+        """Describe the first rows of the partitions of the uppermost window of a relation."""
+        window = next(node for node in walk(relation) if isinstance(node, Window))
+        (_, call), *_ = window.calls
+        by = f" by {column_list(call.partition)}" if call.partition else ""
+        return f"first of {self._words.of(window.input)}{by}"
 
     def _buckets(self, slot: Slot) -> int:
         """Return the fixed bucket count of the settings, or else that of the estimated size of the

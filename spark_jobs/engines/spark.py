@@ -10,6 +10,7 @@ then need no shuffle of what is saved. Nothing is ever kept in a metastore.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import tempfile
@@ -21,6 +22,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 
 from forerun.include.machine.eventlog import STAGE_PROPERTY, ApplicationUse
+from forerun.include.machine.jvm import local_name
 from forerun.include.machine.settings import forbidden_functions
 from forerun.include.reports.session import refuse_differing
 from forerun.include.sources.formats import format_of
@@ -296,6 +298,8 @@ def start_spark(
     from pyspark.sql import SparkSession
 
     given = dict(options) | ({"spark.master": master} if master else {})
+    if master:  # read by the JVM that begins here, as spark-submit's by the task that submits
+        os.environ.update(local_name(master))
     conf = _deployment(given).setAll([*given.items(), *_REQUIRED])
     scratch = Path(tempfile.mkdtemp(prefix="forerun-spark-"))
     try:

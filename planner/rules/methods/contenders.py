@@ -58,6 +58,8 @@ def _fire(match: Match) -> bool:
     if not isinstance(window, Window) or not isinstance(window.input, Reference):
         return False
     given = tvr_of(memo, window.input)
+    if memo.tvr_of(match.expression.group) is None:
+        return False  # a part of what another rule has made
     grows = given.changing and given.weight is None and given.repeats is Repeats.ALWAYS
     if not grows or not _is_alone(window):
         return False
@@ -100,10 +102,13 @@ def _paths(memo: Memo, window: Expression) -> Iterator[tuple[Expression, ...]]:
 
 
 def _readers(memo: Memo, below: Expression) -> Iterator[Expression]:
-    """Yield the expressions that read a group as of this run, without those of this rule."""
+    """Yield the expressions of relations that read a group as of this run. What a rule has made as
+    a part of something else is none, nor what this rule has made."""
     for number in memo.group(below.group).parents:
         one = memo.expressions[number]
-        if not one.dropped and one.origin != RULE.name and not any(i.before for i in one.inputs):
+        if one.dropped or one.origin == RULE.name or memo.tvr_of(one.group) is None:
+            continue
+        if not any(given.before for given in one.inputs):
             yield one
 
 

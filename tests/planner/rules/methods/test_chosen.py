@@ -240,3 +240,30 @@ def test_a_batch_is_aggregated_first_where_that_makes_it_small() -> None:
     assert not chosen_rules(many)["PreAggregation"]
     plain = sums(1_000, off=("EagerAggregate", "PreAggregation"))
     assert few.plan.estimated_cost < plain.plan.estimated_cost
+
+
+@pytest.mark.parametrize(("customers", "kept"), [(10**6, True), (15 * 10**6, False)])
+def test_first_rows_are_kept_where_partitions_are_large(customers: int, kept: bool) -> None:
+    """The latest order of each customer, of 15 orders each or of one: of these, all are the
+    first. What is kept for the window does not wait, nor does the filter over it."""
+    known = (("o_custkey", ColumnStats(distinct=customers)),)
+    orders = next(replace(source, stats=known) for source in SCALE_10 if source.name == "orders")
+    result = plan(
+        PlanRequest(
+            report="r",
+            sql="SELECT o_orderkey, o_custkey FROM (SELECT *, row_number() OVER (PARTITION BY "
+            "o_custkey ORDER BY o_orderdate DESC) AS n FROM orders) WHERE n = 1",
+            sources=(orders,),
+            points=tuple(
+                TimePoint(weight=w, arrived=a) for w, a in zip((0.25, 0.3, 1.0), BIG, strict=True)
+            ),
+            method="im1",
+            settings=Settings(prices=OPEN),
+        )
+    )
+    assert bool(chosen_rules(result)["ContendersOfWindow"]) is kept
+    waiting = {item.operator for item in result.plan.not_incremental}
+    assert waiting == ({"Project"} if kept else {"Project", "Filter", "Window"})
+    if kept:
+        batch = result.plan.batch_cost
+        assert last_run(result) <= 0.25 * batch
