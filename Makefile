@@ -69,7 +69,7 @@ unit: $(STAMPS)/venv ## the planner's tests, without the long comparisons: under
 	.venv/bin/python -m pytest -q -n 2 --dist loadfile -m "not slow and not spark and not search" \
 	  tests/planner tests/plans tests/properties/test_aggregate_states.py
 
-test: setup jars s3-server ## all tests but the long suites: 14 minutes
+test: setup jars s3-server ## all tests but the long suites: 18 minutes
 test: WHICH := and not slow
 
 test-all: setup jars s3-server postgres ## every test
