@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from forerun.include.sources.parquet_schema import SchemaField
+from forerun.planner.algebra.types import field_text
 
 _MOST_DIGITS = 38
 _INTEGERS = {
@@ -63,7 +64,7 @@ def _of_one(field: SchemaField) -> str:
         raise UnreadTypeError(field.logical)
     if alike := same_but_for_case([child.name for child in field.children]):
         raise UnreadTypeError(f"STRUCT with {' and '.join(alike)}")
-    inside = ",".join(f"{child.name}:{spark_type(child)}" for child in field.children)
+    inside = ",".join(field_text(child.name, spark_type(child)) for child in field.children)
     return f"STRUCT<{inside}>"
 
 

@@ -15,13 +15,7 @@ _DIGITS = {"TINYINT": 10, "SMALLINT": 10, "INT": 10, "BIGINT": 20}
 
 def same_type(one: str, other: str) -> bool:
     """Return whether two types of columns, as texts, are one."""
-    return _canonical(one) == _canonical(other)
-
-
-def _canonical(text: str) -> str:
-    if "<" in text:
-        return "".join(text.split()).upper()
-    return parse_type(text).sql
+    return parse_type(one).sql.upper() == parse_type(other).sql.upper()
 
 
 def widens(found: str, declared: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from forerun.planner.algebra.nested import array_of
 from forerun.planner.algebra.types import BIGINT, BOOLEAN, DOUBLE, UNKNOWN, DataType, decimal
 
 Types = tuple[DataType, ...]
@@ -41,8 +42,7 @@ def first_argument(types: Types) -> DataType:
 
 def array_of_first(types: Types) -> DataType:
     """An array of what the argument is."""
-    known = bool(types) and types[0].is_known
-    return DataType(f"ARRAY<{types[0].sql}>") if known else UNKNOWN
+    return array_of(types[0]) if types else UNKNOWN
 
 
 def sum_type(types: Types) -> DataType:

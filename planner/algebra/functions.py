@@ -6,6 +6,7 @@ with it is never kept between runs.
 
 from __future__ import annotations
 
+from forerun.planner.algebra.nested import nested_type
 from forerun.planner.algebra.types import (
     BIGINT,
     BINARY,
@@ -127,9 +128,9 @@ def result_type(
         return DATE if len(types) == 2 else TIMESTAMP if name != "date_sub" else UNKNOWN
     if name in ("nvl2", "if") and len(types) == 3:
         return types[1] if types[1] == types[2] else UNKNOWN
-    if name in ("concat", "||"):
-        return STRING if all(t == STRING for t in types) else UNKNOWN
-    return UNKNOWN
+    if name in ("concat", "||") and all(t == STRING for t in types):
+        return STRING
+    return nested_type(name, types, constants)
 
 
 def _bytes(name: str, types: tuple[DataType, ...]) -> DataType:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from forerun.planner.algebra.nested import ELEMENT, FIELD
 from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
@@ -53,6 +54,8 @@ def format_scalar(scalar: Scalar) -> str:
         return f"({args[0]} {scalar.name} {args[1]})"
     if scalar.name in ("cast", "try_cast"):
         return f"{scalar.name}({args[0]} as {scalar.type})"
+    if scalar.name in (FIELD, ELEMENT):
+        return f"{args[0]}[{args[1]}]"
     return f"{scalar.name}({', '.join(args)})"
 
 

@@ -51,3 +51,9 @@ def is_ordered(type_: DataType) -> bool:
     are the same. Maps are not, wherever they are nested."""
     name = type_.name.upper()
     return "MAP<" not in name and name not in ("VARIANT", "INTERVAL")
+
+
+def has_parts(type_: DataType) -> bool:
+    """Return whether a name after a dot can mean a part of a value, which a type that is not known
+    leaves open."""
+    return not type_.is_known or is_nested(type_)

@@ -1,13 +1,15 @@
 """Data types and columns.
 
-A type is what Spark calls it. Nested types are carried whole, as text: the planner never looks
-inside them. ``UNKNOWN`` is an honest answer for an expression whose type we do not derive; nothing
-whose type is unknown is ever kept between runs.
+A type is what Spark calls it. A nested type is carried whole, as text in one spelling, so that
+equal types are equal texts: ``STRUCT<city:STRING,tags:ARRAY<STRING>>``. ``UNKNOWN`` is an honest
+answer for an expression whose type we do not derive; nothing whose type is unknown is ever kept
+between runs.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NewType
 
@@ -89,15 +91,89 @@ def decimal(precision: int, scale: int) -> DataType:
 
 
 def parse_type(text: str) -> DataType:
-    """Read a type as Spark (``simpleString`` or SQL) writes it, whatever its case."""
+    """Read a type as Spark (``simpleString`` or SQL) writes it, whatever its case. Raises
+    ValueError for a nested type that does not hold what it should, a DECIMAL out of bounds."""
     upper = text.strip().upper()
     if match := _DECIMAL.match(upper):
         return decimal(int(match[1] or 10), int(match[2] or 0))
     if re.match(r"^(VARCHAR|CHAR)\s*\(", upper):
         return STRING
     if "<" in upper:
-        return DataType(text.strip())
+        return DataType(_one_spelling(text.strip()))
     return DataType(_ALIASES.get(upper, upper))
+
+
+def split_type(text: str) -> tuple[str, tuple[str, ...]]:
+    """Return the word before the brackets of a nested type, and the texts between its commas: two
+    of ``MAP<STRING,INT>``, the fields of a struct. Raises ValueError where there are no brackets
+    around the rest."""
+    kind, _, rest = text.strip().partition("<")
+    rest = rest.rstrip()
+    if not rest.endswith(">"):
+        raise ValueError(f"{text!r} is not a nested type")
+    return kind.strip().upper(), tuple(part.strip() for part in _at_commas(rest[:-1]))
+
+
+def _at_commas(text: str) -> Iterator[str]:
+    """The parts between commas that stand in no brackets, parentheses, quotes or backticks."""
+    depth, begin, quoted = 0, 0, ""
+    for place, char in enumerate(text):
+        if quoted or char in "`'":
+            quoted = "" if char == quoted else quoted or char
+        elif char in "<(":
+            depth += 1
+        elif char in ">)":
+            depth -= 1
+        elif char == "," and depth == 0:
+            yield text[begin:place]
+            begin = place + 1
+    if text[begin:].strip():
+        yield text[begin:]
+
+
+def split_field(text: str) -> tuple[str, str]:
+    """Return the name and the type of a field as :func:`split_type` gives it: ``a:INT``, or in SQL
+    ``a INT NOT NULL COMMENT 'words'``. Raises ValueError for what is none."""
+    found = _FIELD.match(text)
+    if found is None:
+        raise ValueError(f"{text!r} is not a field of a struct")
+    quoted = found["quoted"]
+    name = found["named"] or found["spaced"] if quoted is None else quoted.replace("``", "`")
+    return name, found["type"]
+
+
+def field_text(name: str, type_: str) -> str:
+    """Return a field of a struct in the one spelling; a name that is no identifier is quoted."""
+    shown = name if _IDENTIFIER.match(name) else "`" + name.replace("`", "``") + "`"
+    return f"{shown}:{type_}"
+
+
+def is_looked_into(type_: DataType) -> bool:
+    """Return whether what a nested type holds is read, which asks for a call per bracket."""
+    return type_.name.count("<") <= _DEEPEST
+
+
+_DEEPEST = 200
+"""A type with more brackets than that is not looked into."""
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z", re.ASCII)
+_FIELD = re.compile(
+    r"\s*(?:`(?P<quoted>(?:[^`]|``)*)`\s*:?\s*|(?P<named>[^:`<('\"]+?)\s*:\s*|(?P<spaced>\S+)\s+)"
+    r"(?P<type>\S.*?)(?:\s+NOT\s+NULL)?(?:\s+COMMENT\s+(?:'[^']*'|\"[^\"]*\"))?\s*\Z",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def _one_spelling(text: str) -> str:
+    """A nested type in the spelling that equal ones share. Raises ValueError for what is none."""
+    if not is_looked_into(DataType(text)):
+        return text
+    kind, parts = split_type(text)
+    if kind == "STRUCT":
+        fields = (split_field(part) for part in parts)
+        inside = [field_text(name, parse_type(type_).sql) for name, type_ in fields]
+    else:
+        inside = [parse_type(part).sql for part in parts]
+    return f"{kind}<{','.join(inside)}>"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@ import struct
 from datetime import date, datetime, time, timedelta
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal, InvalidOperation
 
+from forerun.planner.algebra.nested import element_type, struct_fields
+from forerun.planner.algebra.type_kinds import kind_of
 from forerun.planner.algebra.types import DataType
 from tests.oracles.typing_rules import INTEGER_BITS
 from tests.oracles.values import (
@@ -186,6 +188,11 @@ def cast(value: Value, source: DataType, target: DataType) -> Value:
         return to_text(value, source)
     if isinstance(value, str):
         return _from_text(value, target)
+    if kind_of(source) == kind_of(target) == "r":
+        pairs = zip(value, struct_fields(source), struct_fields(target), strict=True)
+        return tuple(cast(one, given, wanted) for one, (_, given), (_, wanted) in pairs)
+    if kind_of(source) == kind_of(target) == "a":
+        return tuple(cast(one, element_type(source), element_type(target)) for one in value)
     if isinstance(value, bool):
         return value if target.name == "BOOLEAN" else _from_number(int(value), source, target)
     if isinstance(value, int | float | Decimal):

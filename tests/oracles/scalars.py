@@ -13,6 +13,7 @@ from forerun.planner.algebra.types import NULL, STRING, Column, ColumnId, DataTy
 from tests.oracles.casts import cast, to_decimal, to_float, to_integer
 from tests.oracles.functions import FUNCTIONS
 from tests.oracles.intervals import move, parse_interval
+from tests.oracles.nested import NESTED
 from tests.oracles.typing_rules import common_type, numeric_type, type_of
 from tests.oracles.values import (
     EXACT,
@@ -322,9 +323,10 @@ def _temporal(name: str, args: list[Evaluate]) -> Evaluate:
 
 def _function(name: str, call: Call, args: list[Evaluate]) -> Evaluate:
     """A function that is NULL when an argument is; the others are in the special table."""
-    if name not in FUNCTIONS:
+    known = FUNCTIONS.get(name) or NESTED.get(name)
+    if known is None:
         raise NotInterpretedError(f"function {name}")
-    function, strict = FUNCTIONS[name]
+    function, strict = known
     types = [type_of(arg) for arg in call.args]
     if name in ("greatest", "least"):
         args = _converted(call.args, args, common_type(types))

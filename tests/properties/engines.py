@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
 from unittest import mock
 
@@ -15,7 +14,9 @@ from pyspark.sql.connect import proto
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from forerun.include.engines import SAIL
+from forerun.planner.algebra.nested import element_type, map_types, struct_fields
 from forerun.planner.algebra.relational import Relation, Scan, StateRead, Version, walk
+from forerun.planner.algebra.type_kinds import is_nested, kind_of
 from forerun.planner.algebra.types import parse_type
 from forerun.planner.cost.prices import SPARK
 from forerun.planner.request import Source, SourceColumn
@@ -24,6 +25,7 @@ from forerun.planner.sql.printing import printer
 from forerun.planner.stages import build, small_sides
 from tests.oracles.interpreter import FamilyData, Inputs, SourceData, evaluate
 from tests.oracles.values import Row
+from tests.properties.nested_rows import as_text, as_tuples, for_arrow
 
 _ARROW = {
     "BIGINT": pa.int64(), "INT": pa.int32(), "SMALLINT": pa.int16(), "TINYINT": pa.int8(),
@@ -37,27 +39,25 @@ def arrow_type(text: str) -> pa.DataType:
     type_ = parse_type(text)
     if type_.name == "DECIMAL":
         return pa.decimal128(type_.precision, type_.scale)
+    match kind_of(type_):
+        case "a":
+            return pa.list_(arrow_type(element_type(type_).sql))
+        case "p":
+            return pa.map_(*(arrow_type(one.sql) for one in map_types(type_)))
+        case "r":
+            return pa.struct([(name, arrow_type(one.sql)) for name, one in struct_fields(type_)])
     return _ARROW[type_.name]
-
-
-def _plain(value: Any) -> Any:
-    return value.replace(tzinfo=None) if isinstance(value, datetime) else value
 
 
 def _values(columns: tuple[tuple[str, str], ...], rows: list[Row]) -> str:
     """The rows as SQL text with exact types."""
-    types = [type_ for _, type_ in columns]
+    types = [parse_type(type_) for _, type_ in columns]
     lines = (
-        ", ".join(_text(value, type_) for value, type_ in zip(row, types, strict=True))
+        ", ".join(as_text(value, type_) for value, type_ in zip(row, types, strict=True))
         for row in rows
     )
     names = ", ".join(f"`{name}`" for name, _ in columns)
     return f"SELECT * FROM VALUES ({'), ('.join(lines)}) AS v({names})"
-
-
-def _text(value: Any, type_: str) -> str:
-    text = "NULL" if value is None else "'" + str(value).replace("'", "\\'") + "'"
-    return text if type_ == "STRING" and value is not None else f"CAST({text} AS {type_})"
 
 
 class PlainSparkEngine:
@@ -140,9 +140,12 @@ def _no_rows(columns: tuple[tuple[str, str], ...]) -> str:
 def _streamed(columns: tuple[tuple[str, str], ...], rows: list[Row]) -> bytes:
     """The rows as a stream of Arrow's messages."""
     schema = pa.schema([(name, arrow_type(type_)) for name, type_ in columns])
-    arrays = [
-        pa.array(values, f.type) for values, f in zip(zip(*rows, strict=True), schema, strict=True)
-    ]
+    arrays = []
+    for values, field, (_, text) in zip(zip(*rows, strict=True), schema, columns, strict=True):
+        type_ = parse_type(text)
+        if is_nested(type_):
+            values = [for_arrow(value, type_) for value in values]
+        arrays.append(pa.array(values, field.type))
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, schema) as stream:
         stream.write_batch(pa.record_batch(arrays, schema=schema))
@@ -150,8 +153,8 @@ def _streamed(columns: tuple[tuple[str, str], ...], rows: list[Row]) -> bytes:
 
 
 def _rows(table: pa.Table) -> list[Row]:
-    if any(pa.types.is_timestamp(field.type) for field in table.schema):
-        columns = [[_plain(v) for v in column.to_pylist()] for column in table.columns]
+    if any(pa.types.is_timestamp(f.type) or pa.types.is_nested(f.type) for f in table.schema):
+        columns = [[as_tuples(value) for value in column.to_pylist()] for column in table.columns]
     else:
         columns = [column.to_pylist() for column in table.columns]
     return list(zip(*columns, strict=True)) if columns else []

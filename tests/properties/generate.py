@@ -437,6 +437,37 @@ def _kind_values(rng: random.Random, tables: list[str]) -> QueryCase:
     return QueryCase((replace(select, where=where),))
 
 
+_STRUCTS = """(SELECT t.*, named_struct('g', t.g, 'deep', named_struct('n', t.n, 'm', t.m)) AS s,
+array(named_struct('k', t.k, 'd', t.d), named_struct('k', t.k + 1, 'd', NULL)) AS items,
+array(t.k, CAST(t.n AS BIGINT)) AS xs, map('u', t.n, 'v', 7) AS mp FROM {} t)"""
+_PARTS = (
+    "{0}.s", "{0}.items", "{0}.xs", "{0}.s.g", "{0}.s.deep.m", "{0}.s.deep", "{0}.items[0].d",
+    "{0}.items[1].k", "{0}.items.k", "{0}.xs[1]", "{0}.mp['u']", "get({0}.xs, 2)", "{0}.g",
+    "size({0}.items)", "array_contains({0}.xs, 1L)", "{0}.mp.v + {0}.s.deep.n",
+    "array_max({0}.xs)",
+)  # fmt: skip
+
+
+def _kind_structs(rng: random.Random, tables: list[str]) -> QueryCase:
+    """Structs, arrays and maps over joins: passed on, taken apart, grouped and joined by."""
+    aliases = ["a", "b"][: rng.randint(1, 2)]
+    on = ("a.s.deep.n = b.s.deep.n", "a.s = b.s", "a.xs[0] = b.items[0].k", "a.k = b.mp['u']")
+    joins: tuple[JoinClause, ...] = ()
+    if len(aliases) > 1:
+        table = f"{_STRUCTS.format(rng.choice(tables))} b"
+        joins = (JoinClause(rng.choice(OUTER), table, (rng.choice(on),)),)
+    nested = rng.choice(("a.s.deep.n > 0", "a.mp['u'] IS NOT NULL", "a.xs[0] < 4"))
+    where = rng.choice(((), (nested,), _where(rng, aliases)))
+    items = tuple(rng.choice(_PARTS).format(rng.choice(aliases)) for _ in range(rng.randint(1, 3)))
+    plain = Select(items, f"{_STRUCTS.format(rng.choice(tables))} a", joins, where)
+    if rng.random() < 0.5:
+        return QueryCase((replace(plain, distinct=rng.random() < 0.3),))
+    some = rng.choice(items)
+    calls = ("count(*)", f"max({some})", f"count(DISTINCT {some})", "sum(a.s.deep.m)", "min(a.s)")
+    group = tuple(dict.fromkeys(items))
+    return QueryCase((replace(plain, items=(*group, *rng.sample(calls, 2)), group=group),))
+
+
 KINDS: dict[str, Callable[[random.Random, list[str]], QueryCase]] = {
     "flat": _kind_flat, "outer": _kind_outer, "grouped": _kind_grouped,
     "outer-grouped": _kind_outer_grouped, "distinct": _kind_distinct, "union": _kind_union,
@@ -445,6 +476,6 @@ KINDS: dict[str, Callable[[random.Random, list[str]], QueryCase]] = {
 }  # fmt: skip
 APART: dict[str, Callable[[random.Random, list[str]], QueryCase]] = {
     "sets": _kind_sets, "full": _kind_full, "values": _kind_values,
-    "partners": _kind_partners, "ranked": _kind_ranked,
+    "partners": _kind_partners, "ranked": _kind_ranked, "structs": _kind_structs,
 }  # fmt: skip
 """Kinds that are only there by name, so that the cases of the others keep their seeds."""

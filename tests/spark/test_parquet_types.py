@@ -15,6 +15,7 @@ import pytest
 from forerun.include.sources.files import locate
 from forerun.include.sources.footers import SourceFileError, read_footers
 from forerun.include.sources.unread import UNREAD
+from forerun.planner.algebra.types import parse_type
 from forerun.planner.contract import ColumnSpec
 
 LEAVES: dict[str, pa.DataType] = {
@@ -77,7 +78,7 @@ def ours(path: Path) -> str:
     except SourceFileError as error:
         return "refused" if "which Spark does not read" in error.message else error.message
     kind = file.columns[0].type
-    return "refused" if kind.startswith(UNREAD) else "".join(kind.lower().split())
+    return "refused" if kind.startswith(UNREAD) else parse_type(kind).sql.lower()
 
 
 def sparks(session: Any, path: Path) -> str:
@@ -87,7 +88,7 @@ def sparks(session: Any, path: Path) -> str:
         kind = session.read.parquet(str(path)).schema[0].dataType.simpleString()
     except PySparkException:
         return "refused"
-    return "".join(kind.lower().split())
+    return parse_type(kind).sql.lower()
 
 
 @pytest.mark.spark

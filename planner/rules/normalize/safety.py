@@ -7,6 +7,7 @@ could remove the row on which it would fail. Conservative: what is not known to 
 
 from __future__ import annotations
 
+from forerun.planner.algebra.nested import ELEMENT, FIELD
 from forerun.planner.algebra.scalar import (
     COMPARISONS,
     Call,
@@ -16,13 +17,15 @@ from forerun.planner.algebra.scalar import (
     references,
     walk,
 )
+from forerun.planner.algebra.type_kinds import kind_of
 from forerun.planner.algebra.types import DataType
 
 _TOTAL = COMPARISONS | frozenset({
     "and", "or", "not", "isnull", "isnotnull", "in", "like", "case", "coalesce", "||", "concat",
     "substring", "substr", "upper", "lower", "trim", "ltrim", "rtrim", "length", "char_length",
     "startswith", "endswith", "contains", "try_cast", "isnan", "nullif", "ifnull", "nvl", "if",
-    "greatest", "least", "left", "right", "replace",
+    "greatest", "least", "left", "right", "replace", FIELD, "named_struct", "array", "size",
+    "array_contains", "map_keys", "map_values", "get", "try_element_at",
 })  # fmt: skip
 _RAISING = frozenset({"raise_error", "assert_true"})
 _OF_DATES = frozenset({
@@ -57,6 +60,8 @@ def _call_can_fail(call: Call) -> bool:
     types = tuple(arg.type for arg in call.args)
     if call.name == "cast":
         return not _is_total_cast(types[0], call.type)
+    if call.name == ELEMENT:
+        return kind_of(types[0]) != "p"  # an array has places that are out of it
     if call.name in _OF_DATES:
         return any(not (t.name in _TIMES or t.is_integer or isinstance(arg, Literal))
                    for t, arg in zip(types, call.args, strict=True))  # fmt: skip

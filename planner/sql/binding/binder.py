@@ -14,9 +14,19 @@ from sqlglot import exp
 
 from forerun.planner.algebra.relational import Project, Relation
 from forerun.planner.algebra.scalar import Literal, Ref, Scalar
+from forerun.planner.algebra.type_kinds import has_parts
 from forerun.planner.algebra.types import BOOLEAN, NULL, Column
+from forerun.planner.errors import SqlError
+from forerun.planner.sql.binding.extraction import field_of
 from forerun.planner.sql.binding.identifiers import internal_name
-from forerun.planner.sql.binding.scope import Binding, NamedRelation, Scope, names_in_reach, resolve
+from forerun.planner.sql.binding.scope import (
+    Binding,
+    NamedRelation,
+    Scope,
+    names_in_reach,
+    resolve,
+    written_path,
+)
 from forerun.planner.sql.syntax.text import QueryText
 
 
@@ -52,7 +62,7 @@ class Grouping(Protocol):
 
     def match(self, node: exp.Expr) -> Scalar | None: ...
 
-    def refuse(self, node: exp.Column) -> None: ...
+    def refuse(self, node: exp.Expr) -> None: ...
 
 
 @dataclass
@@ -106,28 +116,46 @@ class Binder:
             return None
         return self.grouping.match(node)
 
-    def column(self, node: exp.Column) -> Scalar:
-        """The meaning of a column name, or an error that suggests a near one."""
-        alias = self.aliases.get(node.name.lower()) if not node.table else None
+    def column(self, node: exp.Expr, parts: tuple[str, ...]) -> Scalar:
+        """The meaning of a name of several parts, of which the last ones may be fields; or an error
+        that suggests a near one."""
+        alias = self.aliases.get(parts[0].lower())
+        if alias is not None and len(parts) > 1 and not has_parts(alias.type):
+            alias = None
         if alias is not None and self.prefer_aliases:
-            return alias
-        found = resolve(self.text, self.scope, node)
-        if found is None and alias is not None:
-            return alias
+            return self._fields(node, alias, parts[1:])
+        found = resolve(self.text, self.scope, node, parts)
         if found is None:
-            qualifier = node.table or None
-            if qualifier and not names_in_reach(self.scope, qualifier):
-                if self.scope.matches(qualifier, None):
-                    raise self.text.unsupported(node, "access to a field of a struct")
-                raise self.text.unknown(node, "table or alias", qualifier, self.scope.qualifiers)
-            known = names_in_reach(self.scope, qualifier)
-            raise self.text.unknown(node, "column", node.name, known)
-        if self.grouping is not None and isinstance(found, Ref):
-            if alias is not None:
+            if alias is None:
+                raise self._unknown(node, parts)
+            return self._fields(node, alias, parts[1:])
+        value, fields = found
+        if self.grouping is not None and isinstance(value, Ref):
+            if fields:
+                # The column may be a group key, or is refused by its own name.
+                value = self.bind(written_path(parts[: -len(fields)], node))
+            elif alias is not None:
                 # In HAVING an alias hides a column that is not in GROUP BY.
                 return alias
-            self.grouping.refuse(node)
-        return found
+            else:
+                self.grouping.refuse(node)
+        return self._fields(node, value, fields)
+
+    def _fields(self, node: exp.Expr, value: Scalar, fields: tuple[str, ...]) -> Scalar:
+        for name in fields:
+            value = field_of(self.text, node, value, name)
+        return value
+
+    def _unknown(self, node: exp.Expr, parts: tuple[str, ...]) -> SqlError:
+        first, *rest = parts
+        of_first = self.scope.matches(first, None) if rest else []
+        if not rest or names_in_reach(self.scope, first):
+            known = names_in_reach(self.scope, first if rest else None)
+            return self.text.unknown(node, "column", (rest or parts)[0], known)
+        if of_first:
+            type_, hint = of_first[0].column.type, "only structs have fields, and maps have keys"
+            return self.text.error(node, f"{rest[0]} of {first}, which is of type {type_}", hint)
+        return self.text.unknown(node, "table or alias", first, self.scope.qualifiers)
 
     def as_columns(self, values: list[tuple[str, Scalar]]) -> list[Column]:
         """The values as columns of the relation; what is not one yet is computed by a Project."""
@@ -154,7 +182,6 @@ def construct_name(node: exp.Expr) -> str:
         exp.Parameter: "a query parameter",
         exp.Tuple: "a row value",
         exp.WithinGroup: "WITHIN GROUP",
-        exp.Bracket: "access to an array or map element",
         exp.All: "a comparison with ALL",
         exp.Any: "a comparison with ANY",
         exp.Star: "* in this place",

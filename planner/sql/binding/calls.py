@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from forerun.planner.algebra.aggregate_functions import is_aggregate
 from forerun.planner.algebra.functions import GENERATORS, WINDOW_ONLY, result_type
+from forerun.planner.algebra.nested import FIELD, array_of, element_type
 from forerun.planner.algebra.scalar import Call, Literal, Scalar, references
 from forerun.planner.algebra.signatures import misfit, numbers
 from forerun.planner.algebra.spark_functions import (
@@ -79,6 +80,8 @@ def function(binder: Binder, node: exp.Expr) -> Scalar:
         require_count(binder, node, name, len(arguments))
         return _with_unit(binder, name, arguments)
     for argument in arguments:
+        if name == "struct" and isinstance(argument, exp.Alias):
+            continue
         if isinstance(argument, exp.Star | exp.Distinct | exp.Alias | exp.Order):
             raise binder.text.unsupported(
                 argument, f"{type(argument).__name__.upper()} inside {name}"
@@ -108,11 +111,18 @@ def require_fit(binder: Binder, node: exp.Expr, name: str, args: tuple[Scalar, .
 
 
 def _named(arguments: list[exp.Expr], bound: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
-    """The arguments of ``struct`` with the names that Spark gives them: of a column as the text
-    spells it, of anything else ``col`` and its number. A stage calls columns otherwise."""
+    """The arguments of ``struct`` with the names that Spark gives them: of a column or a field as
+    the text spells it, an alias, of anything else ``col`` and its number. A stage calls columns
+    otherwise."""
     pairs = []
     for number, (argument, value) in enumerate(zip(arguments, bound, strict=True), 1):
-        shown = argument.name if isinstance(argument, exp.Column) else f"col{number}"
+        if isinstance(argument, exp.Alias | exp.Column):
+            shown = argument.alias_or_name
+        elif isinstance(value, Call) and value.name == FIELD and kind_of(value.args[0].type) == "r":
+            last = argument.expressions[0] if isinstance(argument, exp.Bracket) else argument
+            shown = last.name
+        else:
+            shown = f"col{number}"
         pairs += [Literal(shown, STRING), value]
     return tuple(pairs)
 
@@ -215,6 +225,11 @@ def _is_null(args: tuple[Scalar, ...]) -> Scalar | None:
     return Call("isnull", args, BOOLEAN) if len(args) == 1 else None
 
 
+def _array(args: tuple[Scalar, ...]) -> Scalar | None:
+    pair = unify(args)
+    return None if pair is None else Call("array", pair[0], array_of(pair[1]))
+
+
 def _positive(args: tuple[Scalar, ...]) -> Scalar | None:
     """``+ x``: a number as it is; a text becomes one."""
     if len(args) != 1:
@@ -230,14 +245,15 @@ _SPECIAL: dict[str, Callable[[tuple[Scalar, ...]], Scalar | None]] = {
     "nvl2": _nvl2,
     "isnull": _is_null,
     "positive": _positive,
+    "array": _array,
 }
 
 
 def _has_element(args: tuple[Scalar, ...]) -> bool:
     """Return whether the second argument may be an element of the array that the first one is."""
-    if len(args) != 2 or not args[0].type.name.upper().startswith("ARRAY<"):
+    if len(args) != 2 or kind_of(args[0].type) != "a":
         return True
-    return common_type(parse_type(args[0].type.name[6:-1]), args[1].type) is not None
+    return common_type(element_type(args[0].type), args[1].type) is not None
 
 
 _UNIFIED: dict[str, Callable[[tuple[Scalar, ...]], bool]] = {
@@ -268,7 +284,7 @@ def concatenated(binder: Binder, node: exp.Expr, name: str, parts: tuple[Scalar,
         listed = ", ".join(str(part.type) for part in parts)
         raise binder.text.error(node, f"{name} does not join {listed}")
     if any(not _is_atomic(part.type) for part in parts):
-        return Call(name, parts, UNKNOWN)
+        return Call(name, parts, result_type(name, tuple(part.type for part in parts)))
     return Call(name, tuple(cast(part, STRING) for part in parts), STRING)
 
 

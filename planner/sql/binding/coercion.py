@@ -10,6 +10,14 @@ from collections.abc import Iterable
 from decimal import Decimal
 
 from forerun.planner.algebra.functions import decimal_result, widest_decimal
+from forerun.planner.algebra.nested import (
+    array_of,
+    element_type,
+    map_of,
+    map_types,
+    struct_fields,
+    struct_of,
+)
 from forerun.planner.algebra.scalar import Call, Literal, Scalar
 from forerun.planner.algebra.type_kinds import is_nested, kind_of
 from forerun.planner.algebra.types import (
@@ -24,7 +32,6 @@ from forerun.planner.algebra.types import (
     UNKNOWN,
     DataType,
     decimal,
-    parse_type,
 )
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
@@ -61,10 +68,28 @@ def common_type(left: DataType, right: DataType) -> DataType | None:
     if is_interval(left) and is_interval(right) and _is_months(left) == _is_months(right):
         return _wider_interval(left, right)
     if is_nested(left) and kind_of(left) == kind_of(right):
-        inner = [parse_type(one.name.partition("<")[2][:-1]) for one in (left, right)]
-        mixed = kind_of(left) == "a" and common_type(*inner) is None
-        return None if mixed else UNKNOWN
+        return _common_nested(left, right)
     return None
+
+
+def _common_nested(left: DataType, right: DataType) -> DataType | None:
+    """Two arrays, two maps, or two structs whose fields are called the same."""
+    if kind_of(left) == "a":
+        element = common_type(element_type(left), element_type(right))
+        return None if element is None else array_of(element)
+    if kind_of(left) == "p":
+        keys, values = map(common_type, map_types(left), map_types(right))
+        return None if keys is None or values is None else map_of(keys, values)
+    one, two = struct_fields(left), struct_fields(right)
+    if [name.lower() for name, _ in one] != [name.lower() for name, _ in two]:
+        return None
+    fields = []
+    for (name, type_), (_, other) in zip(one, two, strict=True):
+        common = common_type(type_, other)
+        if common is None:
+            return None
+        fields.append((name, common))
+    return struct_of(fields)
 
 
 def _common_numeric(left: DataType, right: DataType) -> DataType:
@@ -132,7 +157,9 @@ def as_decimal(value: Scalar) -> Scalar:
 
 
 def unify(values: Iterable[Scalar]) -> tuple[tuple[Scalar, ...], DataType] | None:
-    """All values cast to one common type; None if the types have none."""
+    """All values cast to one common type; None if the types have none. Nested ones are left to
+    Spark, which casts them where they meet: a type that is written says nothing of what is never
+    NULL inside."""
     values = tuple(values)
     result = NULL
     for value in values:
@@ -142,6 +169,8 @@ def unify(values: Iterable[Scalar]) -> tuple[tuple[Scalar, ...], DataType] | Non
         result = joined
         if not result.is_known:
             return values, UNKNOWN
+    if is_nested(result):
+        return values, result
     return tuple(cast(value, result) for value in values), result
 
 
@@ -155,9 +184,13 @@ def compare(op: str, left: Scalar, right: Scalar) -> Scalar | None:
 
 
 def _is_compared(left: DataType, right: DataType) -> bool:
-    """Maps are never equal, and arrays only compared with those of the same type."""
-    kinds = kind_of(left), kind_of(right)
-    return "p" not in kinds and (kinds[0] != kinds[1] or not is_nested(left) or left == right)
+    """Maps are never equal, wherever they are nested; and no text is anything else inside of nested
+    values, as it is outside of them."""
+    names = left.name, right.name
+    if any("MAP<" in name for name in names):
+        return False
+    same = left == right or NULL in (left, right) or not is_nested(left)
+    return same or not any("STRING" in name for name in names)
 
 
 def _literal_digits(value: Scalar, other: DataType) -> Scalar:

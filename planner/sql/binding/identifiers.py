@@ -6,6 +6,8 @@ import re
 
 from sqlglot import exp
 
+PATH = "path"
+"""The mark of a column with fields: what it is called inside of an expression."""
 _SUFFIX = re.compile(r"(?<=[\d.])(BD|[LSYDF])\Z", re.IGNORECASE)
 _INTERNAL = re.compile(r"[^A-Za-z0-9_]+")
 
@@ -14,7 +16,10 @@ def output_name(node: exp.Expr) -> str:
     """The name Spark gives an item of a SELECT list."""
     if isinstance(node, exp.Alias):
         return str(node.alias)
-    if isinstance(node, exp.Column):
+    inner = node
+    while isinstance(inner, exp.Dot | exp.Paren):
+        inner = inner.this
+    if isinstance(inner, exp.Column):  # a name of several parts is called by the last one
         return str(node.name)
     return _pretty(node)
 
@@ -35,12 +40,18 @@ _INFIX: dict[type[exp.Expr], str] = {
 def _pretty(node: exp.Expr) -> str:
     if isinstance(node, exp.Paren | exp.Alias):
         return _pretty(node.this)
+    if PATH in node.meta:
+        return str(node.meta[PATH])
     if isinstance(node, exp.Column):
         return str(node.name)
+    if isinstance(node, exp.Dot):
+        return f"{_pretty(node.this)}.{node.expression.name}"
+    if isinstance(node, exp.Bracket):
+        return f"{_pretty(node.this)}[{', '.join(_pretty(one) for one in node.expressions)}]"
     if isinstance(node, exp.Literal):
         return str(node.this) if node.is_string else _SUFFIX.sub("", str(node.this))
-    if type(node) in _INFIX:
-        return f"({_pretty(node.this)} {_INFIX[type(node)]} {_pretty(node.expression)})"
+    if (operator := _pretty_operator(node)) is not None:
+        return operator
     if isinstance(node, exp.Anonymous):
         return _pretty_call(node)
     if isinstance(node, exp.Subquery):
@@ -48,10 +59,28 @@ def _pretty(node: exp.Expr) -> str:
     return str(node.sql(dialect="spark"))
 
 
+def _pretty_operator(node: exp.Expr) -> str | None:
+    if type(node) in _INFIX:
+        return f"({_pretty(node.this)} {_INFIX[type(node)]} {_pretty(node.expression)})"
+    if isinstance(node, exp.NEQ):
+        return f"(NOT ({_pretty(node.this)} = {_pretty(node.expression)}))"
+    if isinstance(node, exp.Not):
+        return f"(NOT {_pretty(node.this)})"
+    if isinstance(node, exp.Neg) and not isinstance(node.this, exp.Literal):
+        return f"(- {_pretty(node.this)})"
+    return None
+
+
 def _pretty_call(node: exp.Anonymous) -> str:
     args = node.expressions
     distinct = "DISTINCT " if args and isinstance(args[0], exp.Distinct) else ""
     if distinct:
         args = args[0].expressions
-    shown = ", ".join("1" if isinstance(a, exp.Star) else _pretty(a) for a in args)
+    shown = ", ".join(_pretty_argument(argument) for argument in args)
     return f"{str(node.this).lower()}({distinct}{shown})"
+
+
+def _pretty_argument(node: exp.Expr) -> str:
+    if isinstance(node, exp.Alias):
+        return f"{_pretty(node.this)} AS {node.alias}"
+    return "1" if isinstance(node, exp.Star) else _pretty(node)

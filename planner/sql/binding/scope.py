@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from forerun.planner.algebra.relational import Relation
 from forerun.planner.algebra.scalar import Call, Literal, Ref, Scalar, walk
+from forerun.planner.algebra.type_kinds import has_parts
 from forerun.planner.algebra.types import BIGINT, Column, ColumnId, DataType
 from forerun.planner.contract.plan_v1 import Parameter
 from forerun.planner.sql.syntax.text import QueryText
@@ -55,6 +56,16 @@ class Scope:
         if qualifier is None:
             return [f for f in found if f.starred]
         return [f for f in found if f.qualifier.lower() == qualifier.lower()]
+
+    def meaning(self, parts: tuple[str, ...]) -> tuple[list[Field], tuple[str, ...]]:
+        """The columns that a name of several parts can mean, and the parts that are left: a table
+        before a column comes before a column with a field, as in Spark."""
+        if len(parts) > 1 and (found := self.matches(parts[1], parts[0])):
+            return found, parts[2:]
+        found = self.matches(parts[0], None)
+        if len(parts) > 1:
+            found = [field for field in found if has_parts(field.column.type)]
+        return found, parts[1:]
 
     @property
     def qualifiers(self) -> list[str]:
@@ -128,20 +139,22 @@ def bind_outer(expression: Scalar, by: Mapping[ColumnId, Scalar]) -> Scalar:
     return expression if args == expression.args else Call(expression.name, args, expression.type)
 
 
-def resolve(text: QueryText, scope: Scope, node: exp.Column) -> Scalar | None:
-    """The column a name means, inner block first; None if no block knows it."""
-    name, qualifier = node.name, node.table or None
+def resolve(
+    text: QueryText, scope: Scope, node: exp.Expr, parts: tuple[str, ...]
+) -> tuple[Scalar, tuple[str, ...]] | None:
+    """The column that a name of several parts means, with the parts that are left for what is
+    inside of it; inner block first. None if no block knows it."""
     current: Scope | None = scope
     while current is not None:
-        found = current.matches(name, qualifier)
+        found, fields = current.meaning(parts)
         if len(found) > 1 and len({f.column for f in found}) > 1:
             where = list(dict.fromkeys(f"{f.qualifier}.{f.name}" for f in found))
             one = f"write one of {', '.join(where)}"
             hint = one if len(where) > 1 else "give the columns different aliases in the subquery"
-            raise text.error(node, f"column {name} is ambiguous", hint)
+            raise text.error(node, f"column {found[0].name} is ambiguous", hint)
         if found:
             column = found[0].column
-            return Ref(column) if current is scope else outer_reference(column)
+            return Ref(column) if current is scope else outer_reference(column), fields
         current = current.parent
     return None
 
@@ -160,3 +173,24 @@ def _names(fields: Iterable[Field], qualifier: str | None) -> list[str]:
     if qualifier is None:
         return [f.name for f in fields]
     return [f.name for f in fields if f.qualifier.lower() == qualifier.lower()]
+
+
+def parts_of(node: exp.Column) -> tuple[str, ...]:
+    """The names between the dots of a column as it is written, from left to right."""
+    return tuple(part.name for part in node.parts)
+
+
+def written_path(parts: tuple[str, ...], like: exp.Expr) -> exp.Expr:
+    """The tree of a name of several parts, at the place of another one."""
+    *rest, last = (exp.to_identifier(part, quoted=True) for part in parts[:_MOST_PARTS])
+    places = dict(zip(("table", "db", "catalog"), reversed(rest), strict=False))
+    path: exp.Expr = exp.Column(this=last, **places)
+    for part in parts[_MOST_PARTS:]:
+        path = exp.Dot(this=path, expression=exp.to_identifier(part, quoted=True))
+    for node in path.walk():
+        node.meta.update(like.meta)
+    return path
+
+
+_MOST_PARTS = 4
+"""So many parts are one node of the tree."""

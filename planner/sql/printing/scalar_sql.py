@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from forerun.planner.algebra.aggregate_functions import is_aggregate
+from forerun.planner.algebra.nested import ELEMENT, FIELD
 from forerun.planner.algebra.relational import AggregateCall, SortKey, WindowCall
 from forerun.planner.algebra.scalar import CONNECTIVES, INFIX, Call, Literal, Ref, Scalar
 from forerun.planner.algebra.types import ColumnId, DataType
@@ -177,10 +178,16 @@ def _trim(scalar: Call, args: list[SqlPiece]) -> SqlPiece:
     return SqlPiece(f"trim({where}{removed} FROM {args[0].text})", atomic=True)
 
 
+def _part(_: Call, args: list[SqlPiece]) -> SqlPiece:
+    """Write a field in brackets, too: after a dot it might be read as the column of a table."""
+    return SqlPiece(f"{_operand(args[0])}[{args[1].text}]", atomic=True)
+
+
 _SPECIAL: dict[str, Callable[[Call, list[SqlPiece]], SqlPiece]] = {
     "cast": _cast, "try_cast": _cast, "case": _case, "in": _in, "like": _like, "ilike": _like,
     "rlike": _like, "isnull": _is_null, "not": _not, "neg": _negative, "~": _bit_not,
     "trim_both": _trim, "trim_leading": _trim, "trim_trailing": _trim,
+    FIELD: _part, ELEMENT: _part,
 }  # fmt: skip
 
 

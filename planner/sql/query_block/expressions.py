@@ -10,10 +10,11 @@ from sqlglot import exp
 from forerun.planner.algebra.scalar import FALSE, TRUE, Call, Literal, Scalar, connected
 from forerun.planner.algebra.type_kinds import can_cast, kind_of
 from forerun.planner.algebra.types import BOOLEAN, DOUBLE, NULL, STRING, UNKNOWN, DataType
-from forerun.planner.sql.binding import calls, literals, patterns
+from forerun.planner.sql.binding import calls, literals, paths, patterns
 from forerun.planner.sql.binding.binder import Binder, construct_name
 from forerun.planner.sql.binding.coercion import arithmetic, cast, compare, unify
 from forerun.planner.sql.binding.parameters import bind_parameter
+from forerun.planner.sql.binding.scope import parts_of
 from forerun.planner.sql.subqueries import apply
 from forerun.planner.sql.subqueries.negation import without_outer_not
 from forerun.planner.sql.syntax.parser import LITERAL
@@ -40,9 +41,7 @@ class ExpressionBinder(Binder):
 def _column(binder: Binder, node: exp.Expr) -> Scalar:
     if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
         raise binder.text.unsupported(node, "* in this place")
-    if node.args.get("db") is not None:
-        raise binder.text.unsupported(node, "access to a field of a struct")
-    return binder.column(node)
+    return binder.column(node, parts_of(node))
 
 
 def _literal(binder: Binder, node: exp.Expr) -> Scalar:
@@ -290,10 +289,6 @@ def _alias(binder: Binder, node: exp.Expr) -> Scalar:
     return binder.bind(node.this)
 
 
-def _dot(binder: Binder, node: exp.Expr) -> Scalar:
-    raise binder.text.unsupported(node, "access to a field of a struct")
-
-
 def _as(kind: type[_Node], node: exp.Expr) -> _Node:
     if not isinstance(node, kind):
         raise TypeError(f"{kind.__name__} expected, not {type(node).__name__}")
@@ -320,6 +315,7 @@ _CONSUMED: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.If: ("this", "true", "false"),
     exp.Alias: ("this", "alias"),
     exp.Anonymous: ("this", "expressions"),
+    exp.Bracket: ("this", "expressions"),
     exp.Substring: ("this", "start", "length"),
     exp.Trim: ("this", "position", "expression"),
     exp.StrPosition: ("this", "substr", "position"),
@@ -381,7 +377,8 @@ _HANDLERS: dict[type[exp.Expr], Callable[[Binder, exp.Expr], Scalar]] = {
     exp.CurrentTimestamp: _now("current_timestamp", "TIMESTAMP"),
     exp.Placeholder: bind_parameter,
     exp.Alias: _alias,
-    exp.Dot: _dot,
+    exp.Dot: paths.dot,
+    exp.Bracket: paths.bracket,
     exp.Anonymous: calls.function,
     exp.Extract: calls.extract,
     exp.Substring: calls.substring,

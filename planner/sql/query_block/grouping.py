@@ -18,6 +18,7 @@ from forerun.planner.sql.binding.binder import Binder
 from forerun.planner.sql.binding.calls import require_fit
 from forerun.planner.sql.binding.coercion import cast
 from forerun.planner.sql.binding.identifiers import internal_name
+from forerun.planner.sql.binding.scope import parts_of
 from forerun.planner.sql.query_block.expressions import ExpressionBinder
 from forerun.planner.sql.query_block.grouping_sets import (
     GroupingSets,
@@ -93,9 +94,9 @@ class GroupKeys:
     def _resolves(self, node: exp.Expr) -> bool:
         """Do all names exist in the block's input? (Others are aliases, or errors found later.)"""
         columns = [node] if isinstance(node, exp.Column) else list(node.find_all(exp.Column))
-        return all(self.inner.scope.matches(c.name, c.table or None) for c in columns)
+        return all(self.inner.scope.meaning(parts_of(column))[0] for column in columns)
 
-    def refuse(self, node: exp.Column) -> None:
+    def refuse(self, node: exp.Expr) -> None:
         raise self.text.error(
             node,
             f"column {node.name} is neither in GROUP BY nor inside an aggregate function",

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from forerun.planner.algebra.nested import struct_fields
 from forerun.planner.algebra.relational import Aggregate, Project, Relation
 from forerun.planner.algebra.scalar import Ref, Scalar
 from forerun.planner.algebra.types import Column
 from forerun.planner.sql.binding.binder import BindContext, Bound
 from forerun.planner.sql.binding.identifiers import internal_name, output_name
-from forerun.planner.sql.binding.scope import Scope
+from forerun.planner.sql.binding.paths import note_path
+from forerun.planner.sql.binding.scope import Field, Scope, parts_of, written_path
 from forerun.planner.sql.query_block.conditions import SUBQUERIES, filter_by
 from forerun.planner.sql.query_block.expressions import ExpressionBinder
 from forerun.planner.sql.query_block.from_clause import bind_from
@@ -74,44 +77,66 @@ def bind_select(context: BindContext, node: exp.Select) -> Bound:
 
 def _expand_stars(block: _Block) -> list[Item]:
     items: list[Item] = []
+    scope = block.binder.scope
     for node in block.node.expressions:
         inner = node.this if isinstance(node, exp.Alias) else node
         if isinstance(node, exp.Star):
-            items += _star(block, node, None)
+            items += _star(block, node, [f for f in scope.fields if f.starred], "column")
         elif isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star):
-            items += _star(block, inner.this, inner.table)
+            items += _qualified_star(block, inner)
         else:
             if isinstance(node, exp.Alias) and isinstance(node.args["alias"], exp.Placeholder):
                 raise block.context.text.unsupported(node, "a parameter as the name of a column")
             if isinstance(node, exp.Aliases):
                 raise block.context.text.unsupported(node, "several aliases for one expression")
+            for column in inner.find_all(exp.Column):
+                note_path(scope, column)
             items.append(Item(output_name(node), inner))
     if not items:
         raise block.context.text.error(block.node, "a SELECT without columns")
     return items
 
 
-def _star(block: _Block, star: exp.Star, qualifier: str | None) -> list[Item]:
+def _qualified_star(block: _Block, node: exp.Column) -> list[Item]:
+    """``t.*`` and, where no table is called so, ``s.*`` of a struct."""
     text, scope = block.context.text, block.binder.scope
+    *parts, _ = parts_of(node)
+    fields = [f for f in scope.fields if [f.qualifier.lower()] == [p.lower() for p in parts]]
+    if fields:
+        return _star(block, node.this, fields, "column")
+    if len(parts) == 1 and not scope.matches(parts[0], None):
+        raise text.unknown(node.this, "table or alias", parts[0], scope.qualifiers)
+    path = written_path(tuple(parts), node)
+    of_struct = block.binder.bind(path)
+    inside = struct_fields(of_struct.type)
+    if not inside:
+        hint = "only tables and structs have .*"
+        raise text.error(node.this, f"{parts[-1]}.* of a value of type {of_struct.type}", hint)
+    return _star(block, node.this, [(name, (*parts, name)) for name, _ in inside], "field")
+
+
+def _star(
+    block: _Block, star: exp.Star, meant: Sequence[Field | tuple[str, tuple[str, ...]]], kind: str
+) -> list[Item]:
+    """The columns that a ``*`` means, or the fields with their paths, without those of EXCEPT."""
+    text = block.context.text
     require_only(text, star, "except_", "except")
-    if qualifier is None:
-        fields = [f for f in scope.fields if f.starred]
-    else:
-        fields = [f for f in scope.fields if f.qualifier.lower() == qualifier.lower()]
-        if not fields:
-            raise text.unknown(star, "table or alias", qualifier, scope.qualifiers)
+    if not meant:
+        raise text.error(star, "* without a table in FROM")
+    names = [one.name if isinstance(one, Field) else one[0] for one in meant]
     dropped = {part.name.lower(): part for part in star.args.get("except_") or ()}
     for name, part in dropped.items():
-        if name not in {f.name.lower() for f in fields}:
-            raise text.unknown(part, "column", part.name, [f.name for f in fields])
-    if not fields:
-        raise text.error(star, "* without a table in FROM")
+        if name not in {known.lower() for known in names}:
+            raise text.unknown(part, kind, part.name, names)
     items = []
-    for f in fields:
-        if f.name.lower() not in dropped:
-            node = exp.column(f.name, table=f.qualifier or None, quoted=True)
-            node.meta.update(star.meta)
-            items.append(Item(f.name, node, Ref(f.column)))
+    for name, one in zip(names, meant, strict=True):
+        if name.lower() in dropped:
+            continue
+        if isinstance(one, Field):
+            path = (one.qualifier, name) if one.qualifier else (name,)
+            items.append(Item(name, written_path(path, star), Ref(one.column)))
+        else:
+            items.append(Item(name, written_path(one[1], star)))
     return items
 
 

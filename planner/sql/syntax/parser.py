@@ -84,6 +84,7 @@ class ForerunSparkParser(SparkParser):
         kind: SparkParser.RANGE_PARSERS[kind] for kind in _PREDICATES
     }
     UNARY_PARSERS: ClassVar[dict[TokenType, Callable[..., Any]]] = {}
+    ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}
     COLUMN_OPERATORS: ClassVar[dict[TokenType, Callable[..., Any] | None]] = {
         kind: SparkParser.COLUMN_OPERATORS[kind] for kind in (TokenType.DOT, TokenType.DCOLON)
     }

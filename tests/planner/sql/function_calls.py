@@ -71,6 +71,18 @@ theta_union(cast(c as binary), cast(c as binary)); to_timestamp_ntz(c); split(c,
 try_make_timestamp_ntz(2020, 1, 1, 1, 1, 1); regexp_extract_all(c, '(a)', 1);
 json_object_keys(c); xpath('<a/>', 'a'); abs(c); negative(c); reverse(a);
 left(cast(c as binary), 1); lpad(cast(c as binary), 3, cast(c as binary));
-collect_list(a); collect_set(d)
+collect_list(a); collect_set(d); named_struct('a', a, 'b c', array(d)); struct(a, c as n, d + 1);
+array(a, b); map('k', a); map_from_arrays(array(a), array(c)); map_keys(map(a, c)); array()[0];
+map_from_entries(array(named_struct('k', a, 'v', c))); map_concat(map(a, c), map(a, c));
+map_entries(map(a, c)); map_values(map(a, c)); str_to_map(c); element_at(array(a), 1);
+element_at(map(c, d), 'x'); try_element_at(array(c), 1); get(array(a), 0); array_min(array(d));
+array_max(array(c)); flatten(array(array(a))); array_distinct(array(a)); sort_array(array(c));
+array_sort(array(a)); array_compact(array(a)); slice(array(a), 1, 1); shuffle(array(a));
+array_append(array(a), 1); array_prepend(array(a), 1); array_remove(array(a), 1);
+array_insert(array(a), 1, 2); array_union(array(a), array(1)); array_repeat(c, 2);
+array_intersect(array(a), array(1)); array_except(array(a), array(1)); sequence(1, a);
+sequence(f, f + 3); sequence(f, f, interval 1 month); concat(array(a), array(1)); array(a)[0];
+map(c, d)['x']; named_struct('a', a).A; array(named_struct('a', a)).a; struct(c)['c'];
+array(named_struct('a', 1), named_struct('a', b)); coalesce(array(a), array(b))
 """
 CALLS = tuple(part.strip() for part in _TEXT.replace("\n", " ").split(";"))

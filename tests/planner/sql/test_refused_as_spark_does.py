@@ -102,7 +102,7 @@ def test_queries_that_spark_takes(sql):
         ("NULL + d", "UNKNOWN"), ("s - d", "UNKNOWN"), ("s * INTERVAL 1 DAY", "UNKNOWN"),
         ("s + INTERVAL 1 DAY", "STRING"), ("NULL / m", "DOUBLE"), ("NULL DIV NULL", "UNKNOWN"),
         ("l DIV INTERVAL 1 DAY", "BIGINT"), ("~NULL", "UNKNOWN"), ("NULL & NULL", "UNKNOWN"),
-        ("w IN (z)", "BOOLEAN"), ("if(x, w, z)", "UNKNOWN"), ("abs(s)", "DOUBLE"), ("reverse(a)", "STRING"),
+        ("w IN (z)", "BOOLEAN"), ("if(x, w, z)", "ARRAY<BIGINT>"), ("abs(s)", "DOUBLE"), ("reverse(a)", "STRING"),
         ("left(o, 1)", "BINARY"), ("lpad(o, 1, o)", "BINARY"), ("elt(1, o, o)", "BINARY"),
         ("collect_list(a)", "ARRAY<INT>"), ("NULL AND x", "BOOLEAN"), ("-128Y", "TINYINT"),
         ("lag(a, 1 + 1) OVER (ORDER BY a)", "INT"), ("DATE'2020-1'", "DATE"), ("DATE'today'", "DATE"),

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from pyspark.sql import Row
 
 from forerun.planner.algebra.types import parse_type
 from forerun.planner.errors import ForerunError
@@ -119,7 +120,19 @@ def shown(value: object) -> str:
         return str(value).lower()
     if isinstance(value, dt.datetime) and value.microsecond:
         return str(value).rstrip("0")
+    if isinstance(value, Row):
+        fields = value.asDict().items()
+        return "{" + ",".join(f'"{name}":{_inside(field)}' for name, field in fields) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(_inside(element) for element in value) + "]"
     return str(value)
+
+
+def _inside(value: object) -> str:
+    """A value inside of another one, where texts are quoted and NULL is called otherwise."""
+    if isinstance(value, str):
+        return f'"{value}"'
+    return "null" if value is None else shown(value)
 
 
 def is_same(one: str, other: str) -> bool:

@@ -1,0 +1,76 @@
+"""Dots and brackets after a value, and what Spark calls a column with fields."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from forerun.planner.algebra.nested import element_type, map_types, struct_fields
+from forerun.planner.algebra.scalar import Scalar
+from forerun.planner.algebra.type_kinds import kind_of
+from forerun.planner.algebra.types import DataType
+from forerun.planner.sql.binding.binder import Binder
+from forerun.planner.sql.binding.extraction import element_of, field_of
+from forerun.planner.sql.binding.identifiers import PATH
+from forerun.planner.sql.binding.scope import Scope, parts_of
+
+
+def dot(binder: Binder, node: exp.Expr) -> Scalar:
+    """``value.name``. Parentheses around a column make no value of it: ``(t).x`` is ``t.x``."""
+    if (parts := _path(node)) is not None:
+        return binder.column(node, parts)
+    name = node.args["expression"]
+    if not isinstance(name, exp.Identifier):
+        raise binder.text.unsupported(node, f"{name.sql(dialect='spark')} after a dot")
+    return field_of(binder.text, node, binder.bind(node.this), name.name)
+
+
+def _path(node: exp.Expr) -> tuple[str, ...] | None:
+    """The names of a value that is written with names and dots only; None of another one."""
+    inner = node.unnest()
+    if isinstance(inner, exp.Column) and not isinstance(inner.this, exp.Star):
+        return parts_of(inner)
+    if isinstance(inner, exp.Dot) and isinstance(inner.args["expression"], exp.Identifier):
+        before = _path(inner.this)
+        return None if before is None else (*before, inner.args["expression"].name)
+    return None
+
+
+def bracket(binder: Binder, node: exp.Expr) -> Scalar:
+    """``value[index]``."""
+    indexes = node.expressions
+    if len(indexes) != 1 or isinstance(indexes[0], exp.Slice | exp.Star):
+        raise binder.text.error(node, "brackets take one place of an array, or one key of a map")
+    return element_of(binder.text, node, binder.bind(node.this), binder.bind(indexes[0]))
+
+
+def note_path(scope: Scope, node: exp.Column) -> None:
+    """Write on a column with fields what Spark calls it inside of an expression: ``geo.city``, and
+    ``m[k]`` of a map; without the table before it. A field in brackets after it is called like one
+    after a dot. Names that are not in reach, and of outer queries, are left as they are."""
+    parts = parts_of(node)
+    found, fields = scope.meaning(parts)
+    if not found:
+        return
+    shown, type_ = parts[len(parts) - len(fields) - 1], found[0].column.type
+    for name in fields:
+        shown, type_ = _named(shown, type_, name)
+    node.meta[PATH] = shown
+    above = node.parent
+    while isinstance(above, exp.Bracket) and _is_text(above.expressions[0]):
+        shown, type_ = _named(shown, type_, above.expressions[0].name)
+        above.meta[PATH] = shown
+        above = above.parent
+
+
+def _is_text(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Literal) and bool(node.is_string)
+
+
+def _named(shown: str, type_: DataType, name: str) -> tuple[str, DataType]:
+    """Return what a part of a value is called, and its type; that of the value where it has
+    none."""
+    if kind_of(type_) == "p":
+        return f"{shown}[{name}]", map_types(type_)[1]
+    inside = element_type(type_) if kind_of(type_) == "a" else type_
+    types = {field.lower(): of_field for field, of_field in struct_fields(inside)}
+    return f"{shown}.{name}", types.get(name.lower(), type_)

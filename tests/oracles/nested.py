@@ -1,0 +1,73 @@
+"""Functions of nested values: an array and a struct are tuples, a map is a tuple of pairs."""
+
+from __future__ import annotations
+
+from forerun.planner.algebra.nested import ELEMENT, FIELD, element_type, struct_fields
+from forerun.planner.algebra.type_kinds import kind_of
+from forerun.planner.algebra.types import DataType
+from tests.oracles.functions import Function, Types, Values
+from tests.oracles.values import EvaluationError, Value, compare
+
+
+class ArrayIndexError(EvaluationError):
+    condition = "INVALID_ARRAY_INDEX"
+
+
+def _field(values: Values, types: Types, result: DataType) -> Value:
+    value, name = values
+    in_array = kind_of(types[0]) == "a"
+    fields = struct_fields(element_type(types[0]) if in_array else types[0])
+    place = [field for field, _ in fields].index(name)
+    if not in_array:
+        return value[place]
+    return tuple(None if one is None else one[place] for one in value)
+
+
+def _element(values: Values, types: Types, result: DataType) -> Value:
+    value, index = values
+    if kind_of(types[0]) == "p":
+        return next((found for key, found in value if compare(key, index) == 0), None)
+    if not 0 <= index < len(value):
+        raise ArrayIndexError
+    return value[index]
+
+
+def _get(values: Values, types: Types, result: DataType) -> Value:
+    value, index = values
+    return value[index] if 0 <= index < len(value) else None
+
+
+def _holds(values: Values, types: Types, result: DataType) -> Value:
+    value, wanted = values
+    if any(one is not None and compare(one, wanted) == 0 for one in value):
+        return True
+    return None if None in value else False
+
+
+def _extreme(sign: int) -> Function:
+    def function(values: Values, types: Types, result: DataType) -> Value:
+        best = None
+        for one in values[0]:
+            if one is not None and (best is None or sign * compare(one, best) > 0):
+                best = one
+        return best
+
+    return function
+
+
+NESTED: dict[str, tuple[Function, bool]] = {
+    FIELD: (_field, True),
+    ELEMENT: (_element, True),
+    "get": (_get, True),
+    "size": (lambda values, types, result: len(values[0]), True),
+    "array_contains": (_holds, True),
+    "array_max": (_extreme(1), True),
+    "array_min": (_extreme(-1), True),
+    "array": (lambda values, types, result: tuple(values), False),
+    "named_struct": (lambda values, types, result: tuple(values[1::2]), False),
+    "map": (
+        lambda values, types, result: tuple(zip(values[::2], values[1::2], strict=True)),
+        False,
+    ),
+}
+"""By name: the function, and whether it is NULL as soon as an argument is."""

@@ -1,0 +1,31 @@
+"""Days of queries over structs, arrays and maps: passed on, kept, taken apart, grouped by."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.properties.chunks import check_chunk, starts
+from tests.properties.engines import InterpreterEngine, PlainSparkEngine
+from tests.properties.sessions import spark_session
+
+CHUNK, DAYS = 100, 300
+
+
+@pytest.mark.parametrize("start", starts(60_000, DAYS, CHUNK, fast=100))
+def test_nested_values_are_kept_as_they_are(start: int) -> None:
+    engine = InterpreterEngine()
+    with engine.recording():
+        seeds = range(start, start + CHUNK)
+        outcomes = check_chunk(engine, seeds, every_time_point=2, family="structs")
+    assert sum(outcome.kept > 0 for outcome in outcomes) >= 0.25 * CHUNK
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(600)
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(61_000, 61_060, 20))
+def test_and_on_spark(start: int) -> None:
+    engine, oracle = PlainSparkEngine(spark_session()), InterpreterEngine()
+    seeds = range(start, start + 20)
+    outcomes = check_chunk(engine, seeds, every_time_point=100, oracle=oracle, family="structs")
+    assert sum(outcome.judged for outcome in outcomes) >= 15
