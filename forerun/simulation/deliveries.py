@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from forerun.planner.errors import RequestError
+from forerun.simulation.read_rows import read_batches
 from forerun.simulation.tables import Table
 from forerun.simulation.updates import Part, with_updates
 
@@ -185,20 +186,9 @@ def _batches(table: Table) -> Iterator[tuple[pa.RecordBatch, int]]:
     """The rows of a table in order, in pieces, with the number of the first row of each."""
     first = 0
     for path in table.files:
-        with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(batch_size=_BATCH_ROWS):
-                plain = _plain(batch)
-                yield plain, first
-                first += plain.num_rows
-
-
-def _plain(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Views of strings as strings: what every reader understands."""
-    fields = [
-        pa.field(f.name, pa.string() if pa.types.is_string_view(f.type) else f.type, f.nullable)
-        for f in batch.schema
-    ]
-    return batch.cast(pa.schema(fields))
+        for batch in read_batches(path, _BATCH_ROWS):
+            yield batch, first
+            first += batch.num_rows
 
 
 def _by_row(name: str, seed: int) -> _Positions:

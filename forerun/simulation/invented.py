@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from forerun.planner.contract.plan_v1 import ReliedForeignKey
+from forerun.simulation.read_rows import read_batches, read_schema
 from forerun.simulation.tables import Table
 
 _SAMPLE = 64
@@ -25,8 +26,6 @@ _SAMPLE = 64
 _ROWS = (0, 1, 2, 5, 8, 13, 21, 40)
 _NULLS = (0.0, 0.1, 0.3)
 _DUPLICATED = 0.3
-_PLAIN = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
-"""Types of Arrow that are the same in a file, and for which it has fewer functions."""
 _FEBRUARY_2024_S = 1_706_745_600
 _SMALL = tuple(range(6))
 _TEXTS = ("", "a", "A", "ab", "ä", "x y", "0", "null", "é", "z" * 40)
@@ -42,9 +41,8 @@ class RealTable:
 
 def read_real(table: Table) -> RealTable:
     """Read the schema of a table and some of its values."""
-    stored = pq.read_schema(table.files[0]).remove_metadata()
-    schema = pa.schema([field.with_type(_PLAIN.get(field.type, field.type)) for field in stored])
-    some = next(pq.ParquetFile(table.files[0]).iter_batches(_SAMPLE), None)
+    schema = read_schema(table.files[0])
+    some = next(read_batches(table.files[0], _SAMPLE), None)
     values = {
         name: tuple(some.column(name).to_pylist()) if some is not None else ()
         for name in schema.names

@@ -11,6 +11,7 @@ from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
+    Generate,
     Join,
     JoinKind,
     Limit,
@@ -72,6 +73,11 @@ def phrase(node: Relation, words: Words) -> str:
 @phrase.register(Project, Sort, Limit, Repeat)
 def _reshaped(node: Unary, words: Words) -> str:
     return words.of(node.input)
+
+
+@phrase.register(Generate)
+def _generate(node: Generate, words: Words) -> str:
+    return f"parts of {words.noun(node.input)}"
 
 
 @phrase.register(Filter)

@@ -20,6 +20,7 @@ from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
+    Generate,
     Join,
     Limit,
     Project,
@@ -173,6 +174,13 @@ def _aggregate_call(call: AggregateCall, positions: Positions) -> str:
 @node_text.register(Repeat)
 def _repeat(node: Repeat) -> str:
     return f"repeat[${_positions(node.input.columns)[node.count.id]}]"
+
+
+@node_text.register(Generate)
+def _generate(node: Generate) -> str:
+    types = ", ".join(column.type.sql for column in node.made)
+    call = canonical_scalar(node.call, _positions(node.input.columns))
+    return f"generate{' outer' if node.outer else ''}[{call} as {types}]"
 
 
 @node_text.register(UnionAll)

@@ -190,6 +190,10 @@ GENERATORS = _words(
 )
 
 
+RANGE = "range"
+"""The table function that counts from one constant to another; it stands in FROM alone."""
+
+
 def window_type(name: str, types: tuple[DataType, ...]) -> DataType | None:
     """The type of a function that only windows have; None if it is not one."""
     if name in ("row_number", "rank", "dense_rank", "ntile"):

@@ -16,7 +16,7 @@ from forerun.planner.algebra.node import Relation as Relation  # noqa: PLC0414 -
 from forerun.planner.algebra.node import Unary, require_columns, require_distinct
 from forerun.planner.algebra.node import fold as fold  # noqa: PLC0414 - the same
 from forerun.planner.algebra.node import walk as walk  # noqa: PLC0414 - the same
-from forerun.planner.algebra.scalar import Scalar, references
+from forerun.planner.algebra.scalar import Call, Scalar, references
 from forerun.planner.algebra.types import Column, ColumnId
 
 
@@ -220,6 +220,28 @@ class Repeat(Unary):
     @cached_property
     def columns(self) -> tuple[Column, ...]:
         return tuple(column for column in self.input.columns if column.id != self.count.id)
+
+
+@dataclass(frozen=True, eq=False)
+class Generate(Unary):
+    """Each row as often as a generator makes rows of it, with the columns that it makes: of
+    ``explode`` the elements of an array. ``outer``: a row of which it makes none is there once,
+    with NULLs in their place. ``call`` is of a function of
+    :data:`~forerun.planner.algebra.functions.GENERATORS` without ``_outer``, or of
+    :data:`~forerun.planner.algebra.functions.RANGE` over one row without columns."""
+
+    input: Relation
+    call: Call
+    made: tuple[Column, ...]
+    outer: bool = False
+
+    def __post_init__(self) -> None:
+        require_columns("Generate", references(self.call), self.input)
+        require_distinct("Generate", self.columns)
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        return self.input.columns + self.made
 
 
 @dataclass(frozen=True, eq=False)

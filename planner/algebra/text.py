@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 
+from forerun.planner.algebra.higher_order import LAMBDA, VARIABLE
 from forerun.planner.algebra.nested import ELEMENT, FIELD
 from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
+    Generate,
     Join,
     Limit,
     Project,
@@ -54,6 +56,10 @@ def format_scalar(scalar: Scalar) -> str:
         return f"({args[0]} {scalar.name} {args[1]})"
     if scalar.name in ("cast", "try_cast"):
         return f"{scalar.name}({args[0]} as {scalar.type})"
+    if scalar.name == LAMBDA:
+        return f"({', '.join(args[1:])}) -> {args[0]}"
+    if scalar.name == VARIABLE and isinstance(scalar.args[0], Literal):
+        return str(scalar.args[0].text)
     if scalar.name in (FIELD, ELEMENT):
         return f"{args[0]}[{args[1]}]"
     return f"{scalar.name}({', '.join(args)})"
@@ -144,6 +150,11 @@ def _ordered(node: Relation) -> str:
         case Limit():
             offset = f" offset {node.offset}" if node.offset else ""
             return f"Limit {'all' if node.count is None else node.count}{offset}"
+        case Generate():
+            made = ", ".join(str(column) for column in node.made)
+            return (
+                f"Generate{' outer' if node.outer else ''} [{made}] := {format_scalar(node.call)}"
+            )
         case Window():
             calls = (f"{column} := {_window(call)}" for column, call in node.calls)
             return f"Window [{', '.join(calls)}]"

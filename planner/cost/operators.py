@@ -13,6 +13,7 @@ from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
+    Generate,
     Join,
     JoinKind,
     Limit,
@@ -227,6 +228,12 @@ def _filter(node: Filter, inputs: Sizes, _: Size, prices: Prices) -> float:
 @plain.register(Project)
 def _project(node: Project, inputs: Sizes, _: Size, prices: Prices) -> float:
     return inputs[0].rows * scalar_cost(tuple(scalar for _, scalar in node.items), prices)
+
+
+@plain.register(Generate)
+def _generate(node: Generate, inputs: Sizes, output: Size, prices: Prices) -> float:
+    made = output.rows * prices.output_row
+    return made + inputs[0].rows * scalar_cost((node.call,), prices)
 
 
 @plain.register(Aggregate)

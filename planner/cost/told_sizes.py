@@ -18,6 +18,7 @@ from forerun.planner.algebra.dispatch import operator_pass
 from forerun.planner.algebra.relational import (
     Aggregate,
     Filter,
+    Generate,
     Join,
     JoinKind,
     Limit,
@@ -102,8 +103,8 @@ def _join(node: Join, inputs: Told, _: Mapping[str, Files]) -> float:
     return inputs[0] if node.kind in one_side else prod(inputs)
 
 
-@told_bytes.register(Sort)
-def _sort(_: Sort, inputs: Told, __: Mapping[str, Files]) -> float:
+@told_bytes.register(Generate, Sort)
+def _same(_: Generate | Sort, inputs: Told, __: Mapping[str, Files]) -> float:
     return inputs[0]
 
 

@@ -29,6 +29,7 @@ from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
+    Generate,
     Join,
     JoinKind,
     Limit,
@@ -294,6 +295,15 @@ def _order_of(node: Limit) -> tuple[SortKey, ...]:
     while isinstance(below, Limit):
         below = below.input
     return below.keys if isinstance(below, Sort) else ()
+
+
+@lifted.register(Generate)
+def _generate(node: Generate, inputs: tuple[Lifted, ...], to: DayList) -> Lifted:
+    """What is made of a row is of its day."""
+    _require_same_each_time((node.call,))
+    (below,) = inputs
+    made = replace(node, input=below.relation)
+    return Lifted(made) if below.day is None else _with_day(made, node.columns, Ref(below.day), to)
 
 
 @lifted.register(Window)

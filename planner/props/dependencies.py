@@ -31,6 +31,7 @@ from forerun.planner.algebra.predicates import equality, split_condition
 from forerun.planner.algebra.relational import (
     Aggregate,
     Filter,
+    Generate,
     Join,
     JoinKind,
     Limit,
@@ -207,7 +208,7 @@ def _of_union(node: UnionAll, inputs: tuple[Facts, ...]) -> Dependencies:
     return _renamed(node, 0, inputs[0].dependencies) if len(inputs) == 1 else ()
 
 
-@dependencies_of.register(Window, Sort, Limit)
+@dependencies_of.register(Generate, Window, Sort, Limit)
 def _of_handed_on(_: Relation, inputs: tuple[Facts, ...]) -> Dependencies:
     return inputs[0].dependencies
 

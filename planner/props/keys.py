@@ -15,6 +15,7 @@ from forerun.planner.algebra.predicates import equality, split_condition
 from forerun.planner.algebra.relational import (
     Aggregate,
     Filter,
+    Generate,
     Join,
     JoinKind,
     Limit,
@@ -250,6 +251,14 @@ def _of_set_operation(node: SetOperation, inputs: tuple[Keys, ...], *_: object) 
     if not node.all:
         found.append(frozenset(column.id for column in node.merged))
     return minimal(found)
+
+
+@keys_of_node.register(Generate)
+def _of_generate(node: Generate, inputs: tuple[Keys, ...], *_: object) -> Keys:
+    """Of one row a position is there once, whatever stands at it."""
+    if node.call.name != "posexplode":
+        return NO_KEYS
+    return minimal(key | {node.made[0].id} for key in inputs[0])
 
 
 @keys_of_node.register(Window)

@@ -19,6 +19,7 @@ from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
+    Generate,
     Join,
     JoinKind,
     Limit,
@@ -234,6 +235,15 @@ def _of_sort(node: Sort, inputs: tuple[Lineage, ...]) -> Lineage:
     known = inputs[0].columns
     keys = (_as(Influence.SORT, known[key.column.id]) for key in node.keys)
     return Lineage(known, inputs[0].rows.union(*keys))
+
+
+@lineage_of.register(Generate)
+def _of_generate(node: Generate, inputs: tuple[Lineage, ...]) -> Lineage:
+    """What is taken apart decides how many rows there are, too."""
+    known = inputs[0].columns
+    made = dict.fromkeys((column.id for column in node.made), _made_of(node.call, known))
+    rows = _decided_by(Influence.FILTER, node.call, known)
+    return Lineage({**known, **made}, inputs[0].rows | rows)
 
 
 @lineage_of.register(Window)

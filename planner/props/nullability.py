@@ -13,6 +13,7 @@ from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
+    Generate,
     Join,
     JoinKind,
     Limit,
@@ -142,6 +143,12 @@ def _call_is_not_null(
     if not known.ansi and called.null_on_overflow:
         return False
     return bool(call.args) and known.is_not_null(call.args[0], before)
+
+
+@not_null_of.register(Generate)
+def _of_generate(node: Generate, inputs: tuple[NotNull, ...], _: Nullability) -> NotNull:
+    counted = node.call.name == "posexplode" and not node.outer
+    return inputs[0] | frozenset({node.made[0].id} if counted else ())
 
 
 @not_null_of.register(Window)

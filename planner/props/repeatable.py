@@ -20,6 +20,7 @@ from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
+    Generate,
     Join,
     Limit,
     Project,
@@ -69,6 +70,11 @@ def _of_rows(_: Relation, below: Known, __: Sequence[Relation]) -> Repeats:
 @of_node.register(Filter)
 def _of_filter(node: Filter, below: Known, _: Sequence[Relation]) -> Repeats:
     return _computed((node.predicate,), below)
+
+
+@of_node.register(Generate)
+def _of_generate(node: Generate, below: Known, _: Sequence[Relation]) -> Repeats:
+    return _computed((node.call,), below)
 
 
 @of_node.register(Project)

@@ -20,6 +20,7 @@ from forerun.planner.algebra.dispatch import operator_pass
 from forerun.planner.algebra.relational import (
     Aggregate,
     Filter,
+    Generate,
     Join,
     JoinKind,
     Limit,
@@ -95,7 +96,7 @@ def _of_nothing(*_: object) -> SourceRows:
     return ()
 
 
-@source_rows_of.register(Filter, Sort, Limit, Window)
+@source_rows_of.register(Filter, Generate, Sort, Limit, Window)
 def _of_handed_on(_: Relation, inputs: tuple[SourceRows, ...]) -> SourceRows:
     return inputs[0]
 

@@ -20,6 +20,7 @@ from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
+    Generate,
     Join,
     Limit,
     Project,
@@ -188,6 +189,32 @@ def _numbers(node: Window, call: WindowCall, below: Estimate, known: Estimator) 
         partitions = _groups(Aggregate(node.input, call.partition, ()), below, known.determined)
     each = max(1.0, below.rows / max(1.0, partitions))
     return ColumnEstimate(distinct=each, low=0.0, high=each, width=4.0)
+
+
+_FAN_OUT = 4.0
+"""So many rows a generator is taken to make of one, where its call does not say."""
+
+
+@estimate_of.register(Generate)
+def _of_generate(node: Generate, below: Below, _: Estimator) -> Estimate:
+    rows = below[0].rows * _rows_of_one(node.call)
+    made = {column.id: _unknown(column.type, rows) for column in node.made}
+    return Estimate(rows=rows, columns={**resized(below[0].columns, below[0].rows, rows), **made})
+
+
+def _rows_of_one(call: Call) -> float:
+    said = [int(arg.text or 0) if isinstance(arg, Literal) else 0 for arg in call.args]
+    match call.name:
+        case "stack":
+            return float(said[0])
+        case "json_tuple":
+            return 1.0
+        case "range":
+            start, end, step = 0, said[0], 1
+            if len(said) > 1:
+                start, end, step = said[0], said[1], (said[2:] or [1])[0] or 1
+            return float(len(range(start, end, step)))
+    return _FAN_OUT
 
 
 @estimate_of.register(Repeat)

@@ -14,6 +14,7 @@ from typing import Any
 from forerun.planner.algebra.relational import (
     Aggregate,
     Filter,
+    Generate,
     Join,
     JoinKind,
     Limit,
@@ -32,6 +33,7 @@ from forerun.planner.algebra.relational import (
 )
 from tests.oracles.aggregates import compile_aggregate
 from tests.oracles.casts import cast
+from tests.oracles.nested import made_of
 from tests.oracles.ordering import sort_key
 from tests.oracles.scalars import compile_predicate, compile_scalar, layout_of
 from tests.oracles.typing_rules import common_type
@@ -192,6 +194,18 @@ def _repeat(node: Repeat, visit: Visit, inputs: Inputs) -> Rows:
     ]
 
 
+def _generate(node: Generate, visit: Visit, inputs: Inputs) -> Rows:
+    layout = layout_of(node.input.columns)
+    args = [compile_scalar(arg, layout) for arg in node.call.args]
+    rows: Rows = []
+    for row in visit(node.input):
+        made = made_of(node.call, [arg(row) for arg in args], len(node.made))
+        rows += [(*row, *one) for one in made]
+        if node.outer and not made:
+            rows.append((*row, *(None for _ in node.made)))
+    return rows
+
+
 def _aligned(node: UnionAll | SetOperation, visit: Visit) -> list[Rows]:
     """The inputs' rows, every column brought to the type common to all branches."""
     branches = node.inputs
@@ -257,5 +271,5 @@ def _window(node: Window, visit: Visit, inputs: Inputs) -> Rows:
 _HANDLERS: dict[type[Relation], Callable[..., Rows]] = {
     Scan: _scan, StateRead: _state, Values: _values, Filter: _filter, Project: _project,
     Join: _join, Aggregate: _aggregate, Repeat: _repeat, UnionAll: _union,
-    SetOperation: _set_operation, Sort: _sort, Limit: _limit, Window: _window,
+    Generate: _generate, SetOperation: _set_operation, Sort: _sort, Limit: _limit, Window: _window,
 }  # fmt: skip

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from forerun.planner.algebra.nested import ELEMENT, FIELD, element_type, struct_fields
+from forerun.planner.algebra.scalar import Call
 from forerun.planner.algebra.type_kinds import kind_of
 from forerun.planner.algebra.types import DataType
 from tests.oracles.functions import Function, Types, Values
-from tests.oracles.values import EvaluationError, Value, compare
+from tests.oracles.values import EvaluationError, NotInterpretedError, Value, compare
 
 
 class ArrayIndexError(EvaluationError):
@@ -71,3 +72,23 @@ NESTED: dict[str, tuple[Function, bool]] = {
     ),
 }
 """By name: the function, and whether it is NULL as soon as an argument is."""
+
+
+def made_of(call: Call, values: Values, width: int) -> list[tuple[Value, ...]]:
+    """Return the rows that a generator makes of the values of its arguments."""
+    first = values[0]
+    if call.name == "stack":
+        cells = values[1:] + [None] * (first * width - len(values[1:]))
+        return [tuple(cells[at : at + width]) for at in range(0, first * width, width)]
+    if call.name == "range":
+        ends = values[:3] if len(values) > 1 else [0, first]
+        return [(number,) for number in range(*ends)]
+    if first is None:
+        return []
+    if call.name == "inline":
+        return [(None,) * width if one is None else one for one in first]
+    if call.name not in ("explode", "posexplode"):
+        raise NotInterpretedError(f"generator {call.name}")
+    is_map = kind_of(call.args[0].type) == "p"
+    rows = [one if is_map else (one,) for one in first]
+    return rows if call.name == "explode" else [(at, *one) for at, one in enumerate(rows)]

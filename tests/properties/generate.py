@@ -468,6 +468,28 @@ def _kind_structs(rng: random.Random, tables: list[str]) -> QueryCase:
     return QueryCase((replace(plain, items=(*group, *rng.sample(calls, 2)), group=group),))
 
 
+_EXPLODED = """(SELECT u.k, e.g, u.n, e.m, u.x, u.d FROM (SELECT t.*, array(
+named_struct('g', t.g, 'm', t.m), named_struct('g', 'b', 'm', CAST(t.n AS DECIMAL(9,2))), NULL)
+AS e,
+CASE WHEN t.n > 2 THEN array(t.k, t.k + 1) WHEN t.n > 0 THEN array() END AS xs FROM {} t) u
+LATERAL VIEW inline(u.e) e)"""
+_POSITIONS = """(SELECT p AS k, u.g, u.n, u.m, u.x, u.d FROM (SELECT t.*,
+CASE WHEN t.n > 2 THEN array(t.k, t.k + 1) WHEN t.n > 0 THEN array() END AS xs FROM {} t) u
+LATERAL VIEW OUTER posexplode(u.xs) f AS i, p)"""
+_STACKED = """(SELECT s.k, t.g, s.n, t.m, t.x, t.d FROM {} t,
+LATERAL stack(2, t.k, t.n, t.k + 1, 7) AS s(k, n))"""
+_LISTED = """(SELECT k, g, explode_outer(array(n, n + 1)) AS n, m, x, d FROM {} t)"""
+
+
+def _kind_exploded(rng: random.Random, tables: list[str]) -> QueryCase:
+    """Rows that generators make of rows, in place of tables."""
+    forms = (_EXPLODED, _POSITIONS, _STACKED, _LISTED, "{}")
+    made = [rng.choice(forms).format(table) for table in tables]
+    made[0] = rng.choice(forms[:-1]).format(tables[0])
+    make = rng.choice((_kind_flat, _kind_outer, _kind_grouped, _kind_outer_grouped, _kind_distinct))
+    return make(rng, made)
+
+
 KINDS: dict[str, Callable[[random.Random, list[str]], QueryCase]] = {
     "flat": _kind_flat, "outer": _kind_outer, "grouped": _kind_grouped,
     "outer-grouped": _kind_outer_grouped, "distinct": _kind_distinct, "union": _kind_union,
@@ -477,5 +499,6 @@ KINDS: dict[str, Callable[[random.Random, list[str]], QueryCase]] = {
 APART: dict[str, Callable[[random.Random, list[str]], QueryCase]] = {
     "sets": _kind_sets, "full": _kind_full, "values": _kind_values,
     "partners": _kind_partners, "ranked": _kind_ranked, "structs": _kind_structs,
+    "exploded": _kind_exploded,
 }  # fmt: skip
 """Kinds that are only there by name, so that the cases of the others keep their seeds."""

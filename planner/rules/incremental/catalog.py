@@ -13,6 +13,7 @@ INCREMENTAL: tuple[DeltaRule, ...] = (
     linear.PROJECT,
     linear.UNION_ALL,
     linear.REPEAT,
+    linear.GENERATE,
     join.STATIC_RIGHT,  # before the general rules: keeps nothing
     join.INNER,
     outer_join.BY_KEY,  # before TOUCHED: recomputes nothing

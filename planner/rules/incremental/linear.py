@@ -1,9 +1,16 @@
-"""Delta rules of linear operators (filter, project, repeat, UNION ALL): the operator is applied to
-the delta, and nothing is kept."""
+"""Delta rules of linear operators (filter, project, generate, repeat, UNION ALL): the operator is
+applied to the delta, and nothing is kept."""
 
 from __future__ import annotations
 
-from forerun.planner.algebra.relational import Filter, Project, Relation, Repeat, UnionAll
+from forerun.planner.algebra.relational import (
+    Filter,
+    Generate,
+    Project,
+    Relation,
+    Repeat,
+    UnionAll,
+)
 from forerun.planner.algebra.scalar import Call, Ref, Scalar, is_deterministic
 from forerun.planner.algebra.types import BIGINT, BOOLEAN, Column
 from forerun.planner.errors import Reason
@@ -44,6 +51,23 @@ def _project_delta(node: Relation, inputs: tuple[Versions, ...], ids: ColumnIds)
         return Signed(Project(delta.relation, node.items))
     items = (*node.items, (delta.weight, Ref(delta.weight)))
     return Signed(Project(delta.relation, items), delta.weight)
+
+
+def _generate_applies(node: Relation, inputs: tuple[Input, ...]) -> Applies | Reason:
+    if not isinstance(node, Generate):
+        raise TypeError(node)
+    return _row_by_row((node.call,), inputs)
+
+
+def _generate_delta(node: Relation, inputs: tuple[Versions, ...], ids: ColumnIds) -> Signed:
+    if not isinstance(node, Generate):
+        raise TypeError(node)
+    delta = inputs[0].delta()
+    made = Generate(delta.relation, node.call, node.made, node.outer)
+    if delta.weight is None:
+        return Signed(made)
+    items = tuple((column, Ref(column)) for column in (*node.columns, delta.weight))
+    return Signed(Project(made, items), delta.weight)
 
 
 def _union_applies(node: Relation, inputs: tuple[Input, ...]) -> Applies | Reason:
@@ -87,6 +111,14 @@ PROJECT = DeltaRule(
     _project_applies,
     "Tempura 4.1: d(project(R)) = project(dR). Rows that become equal add up their weights.",
     _project_delta,
+)
+GENERATE = DeltaRule(
+    "GenerateDelta",
+    Generate,
+    _generate_applies,
+    "Tempura 4.1, as for a projection: d(generate(R)) = generate(dR). What a row is taken apart "
+    "into comes and goes with its weight.",
+    _generate_delta,
 )
 UNION_ALL = DeltaRule(
     "UnionAllDelta",

@@ -9,6 +9,7 @@ from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
+    Generate,
     Join,
     Limit,
     Project,
@@ -24,7 +25,7 @@ from forerun.planner.algebra.relational import (
     Window,
     WindowCall,
 )
-from forerun.planner.algebra.scalar import Ref, Scalar, substitute
+from forerun.planner.algebra.scalar import Call, Ref, Scalar, substitute
 from forerun.planner.algebra.types import Column, ColumnId
 from forerun.planner.rules.normalize.rule import NormalizeContext
 
@@ -50,6 +51,11 @@ def _makes_nothing(_: Relation) -> tuple[Column, ...]:
 @made_by.register(Project)
 def _made_by_project(node: Project) -> tuple[Column, ...]:
     return tuple(c for c, scalar in node.items if scalar != Ref(c))
+
+
+@made_by.register(Generate)
+def _made_by_generate(node: Generate) -> tuple[Column, ...]:
+    return node.made
 
 
 @made_by.register(Aggregate, Window)
@@ -173,6 +179,13 @@ def _aggregate(node: Aggregate, below: Below, inner: Renaming, own: Renaming) ->
 def _window(node: Window, below: Below, inner: Renaming, own: Renaming) -> Relation:
     windows = tuple((own.get(c.id, c), _window_call(w, inner)) for c, w in node.calls)
     return Window(below[0], windows)
+
+
+@rebuilt.register(Generate)
+def _generate(node: Generate, below: Below, inner: Renaming, own: Renaming) -> Relation:
+    args = tuple(substitute(arg, _by(inner)) for arg in node.call.args)
+    call = Call(node.call.name, args, node.call.type)
+    return Generate(below[0], call, tuple(own.get(c.id, c) for c in node.made), node.outer)
 
 
 @rebuilt.register(Sort)

@@ -8,6 +8,7 @@ from forerun.planner.algebra.dispatch import operator_pass
 from forerun.planner.algebra.relational import (
     Aggregate,
     Filter,
+    Generate,
     Join,
     Limit,
     Project,
@@ -75,7 +76,7 @@ def pruned(node: Relation, needed: Needed) -> Relation:
     raise NotImplementedError
 
 
-@pruned.register(Filter, Sort, Limit, Repeat, SetOperation)
+@pruned.register(Filter, Generate, Sort, Limit, Repeat, SetOperation)
 def _as_it_is(node: Relation, _: Needed) -> Relation:
     return node
 
@@ -168,6 +169,11 @@ def _reads_nothing(_: Relation) -> Needed:
 @read_by.register(Filter)
 def _read_by_filter(node: Filter) -> Needed:
     return references(node.predicate)
+
+
+@read_by.register(Generate)
+def _read_by_generate(node: Generate) -> Needed:
+    return references(node.call)
 
 
 @read_by.register(Project)

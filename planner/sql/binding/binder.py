@@ -13,7 +13,7 @@ from typing import Protocol
 from sqlglot import exp
 
 from forerun.planner.algebra.relational import Project, Relation
-from forerun.planner.algebra.scalar import Literal, Ref, Scalar
+from forerun.planner.algebra.scalar import Call, Literal, Ref, Scalar
 from forerun.planner.algebra.type_kinds import has_parts
 from forerun.planner.algebra.types import BOOLEAN, NULL, Column
 from forerun.planner.errors import SqlError
@@ -78,6 +78,8 @@ class Binder:
     grouping: Grouping | None = None
     aliases: Mapping[str, Scalar] = field(default_factory=dict)
     prefer_aliases: bool = False
+    variables: Mapping[str, Call] = field(default_factory=dict)
+    """The variables of the lambdas around what is bound, by their names in lower case."""
 
     @property
     def text(self) -> QueryText:
@@ -107,7 +109,7 @@ class Binder:
     def group_key(self, node: exp.Expr) -> Scalar | None:
         """The key column if ``node`` is a group expression; in ORDER BY it is not one if it names
         a column of the output."""
-        if self.grouping is None:
+        if self.grouping is None or self._reads_variable(node):
             return None
         if self.prefer_aliases and any(
             not column.table and column.name.lower() in self.aliases
@@ -116,9 +118,16 @@ class Binder:
             return None
         return self.grouping.match(node)
 
+    def _reads_variable(self, node: exp.Expr) -> bool:
+        """Return whether a name of an expression may be that of a lambda's variable."""
+        names = self.variables and (one.name.lower() for one in node.find_all(exp.Identifier))
+        return bool(names) and any(name in self.variables for name in names)
+
     def column(self, node: exp.Expr, parts: tuple[str, ...]) -> Scalar:
         """The meaning of a name of several parts, of which the last ones may be fields; or an error
         that suggests a near one."""
+        if (variable := self.variables.get(parts[0].lower())) is not None:
+            return self._fields(node, variable, parts[1:])
         alias = self.aliases.get(parts[0].lower())
         if alias is not None and len(parts) > 1 and not has_parts(alias.type):
             alias = None
@@ -187,6 +196,5 @@ def construct_name(node: exp.Expr) -> str:
         exp.Star: "* in this place",
         exp.Window: "a window function in this place",
         exp.Filter: "FILTER after what is not an aggregate function",
-        exp.Transform: "a lambda function",
     }
     return names.get(type(node), f"the expression {type(node).__name__.upper()}")

@@ -31,6 +31,7 @@ from forerun.planner.algebra.types import (
 from forerun.planner.sql.binding import literals
 from forerun.planner.sql.binding.binder import Binder
 from forerun.planner.sql.binding.coercion import arithmetic, cast, common_type, compare, unify
+from forerun.planner.sql.binding.lambdas import higher_order
 
 _QUANTIFIERS = {"some", "any"}
 """Words that stand before a subquery too: ``x = ANY (SELECT ...)``."""
@@ -73,12 +74,15 @@ def function(binder: Binder, node: exp.Expr) -> Scalar:
             "aggregates stand in SELECT, HAVING and ORDER BY, not inside one another",
         )
     if name in GENERATORS:
-        raise binder.text.unsupported(node, f"the generator {name}")
+        hint = "write it alone as an item of SELECT, or as LATERAL VIEW"
+        raise binder.text.unsupported(node, f"the generator {name} in this place", hint)
     arguments = node.expressions
     _check_known(binder, node, name)
     if name in UNIT_FIRST and len(arguments) != 2:
         require_count(binder, node, name, len(arguments))
         return _with_unit(binder, name, arguments)
+    if any(isinstance(argument, exp.Lambda) for argument in arguments):
+        return higher_order(binder, node, name, arguments)
     for argument in arguments:
         if name == "struct" and isinstance(argument, exp.Alias):
             continue

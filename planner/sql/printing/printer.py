@@ -13,9 +13,11 @@ from textwrap import indent
 from typing import Any
 
 from forerun.planner.algebra.dispatch import operator_pass
+from forerun.planner.algebra.functions import RANGE
 from forerun.planner.algebra.relational import (
     Aggregate,
     Filter,
+    Generate,
     Join,
     JoinKind,
     Limit,
@@ -291,6 +293,26 @@ class Printer:
         values = {column.id: reference(alias, sql_name(column)) for column in node.columns}
         return SelectBlock(f"(\n{inner}\n) AS {quote(alias)}", values, alias=alias)
 
+    def generate(self, node: Generate) -> SelectBlock:
+        if node.call.name == RANGE:
+            return self.counted(node)
+        inner = self.source(node.input)
+        alias, word = self.alias("g"), " OUTER" if node.outer else ""
+        call = scalar_sql(node.call, inner.values).text
+        columns = ", ".join(quote(sql_name(column)) for column in node.made)
+        inner.tables += f"\nLATERAL VIEW{word} {call} {quote(alias)} AS {columns}"
+        inner.values |= {column.id: reference(alias, sql_name(column)) for column in node.made}
+        # Lateral views come after all joins of a FROM: what is joined with it stands outside.
+        return self.nest(inner, node.columns)
+
+    def counted(self, node: Generate) -> SelectBlock:
+        alias, (column,) = self.alias("r"), node.made
+        text = scalar_sql(node.call, {}).text
+        values = {column.id: reference(alias, sql_name(column))}
+        return SelectBlock(
+            f"{text} AS {quote(alias)}({quote(sql_name(column))})", values, alias=alias
+        )
+
     def repeat(self, node: Repeat) -> SelectBlock:
         inner = self.source(node.input)
         alias = self.alias("copy")
@@ -320,6 +342,7 @@ block_of.register(Window)(_by(Printer.window))
 block_of.register(Sort, Limit)(_by(Printer.ordered))
 block_of.register(UnionAll, SetOperation)(_by(Printer.set_operation))
 block_of.register(Repeat)(_by(Printer.repeat))
+block_of.register(Generate)(_by(Printer.generate))
 
 
 def _table(node: Scan | StateRead) -> str:

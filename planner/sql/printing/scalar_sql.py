@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from forerun.planner.algebra.aggregate_functions import is_aggregate
+from forerun.planner.algebra.higher_order import LAMBDA, VARIABLE
 from forerun.planner.algebra.nested import ELEMENT, FIELD
 from forerun.planner.algebra.relational import AggregateCall, SortKey, WindowCall
 from forerun.planner.algebra.scalar import CONNECTIVES, INFIX, Call, Literal, Ref, Scalar
@@ -183,11 +184,28 @@ def _part(_: Call, args: list[SqlPiece]) -> SqlPiece:
     return SqlPiece(f"{_operand(args[0])}[{args[1].text}]", atomic=True)
 
 
+def _variable(scalar: Call, _: list[SqlPiece]) -> SqlPiece:
+    return SqlPiece(_variable_name(scalar), atomic=True)
+
+
+def _variable_name(scalar: Scalar) -> str:
+    name = scalar.args[0] if isinstance(scalar, Call) else scalar
+    if not isinstance(name, Literal) or name.text is None:
+        raise TypeError("a variable is called by a constant name")
+    return name.text
+
+
+def _lambda(scalar: Call, args: list[SqlPiece]) -> SqlPiece:
+    names = [_variable_name(variable) for variable in scalar.args[1:]]
+    shown = names[0] if len(names) == 1 else f"({', '.join(names)})"
+    return SqlPiece(f"{shown} -> {args[0].text}")
+
+
 _SPECIAL: dict[str, Callable[[Call, list[SqlPiece]], SqlPiece]] = {
     "cast": _cast, "try_cast": _cast, "case": _case, "in": _in, "like": _like, "ilike": _like,
     "rlike": _like, "isnull": _is_null, "not": _not, "neg": _negative, "~": _bit_not,
     "trim_both": _trim, "trim_leading": _trim, "trim_trailing": _trim,
-    FIELD: _part, ELEMENT: _part,
+    FIELD: _part, ELEMENT: _part, LAMBDA: _lambda, VARIABLE: _variable,
 }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from sqlglot import exp
 from forerun.planner.algebra.scalar import FALSE, TRUE, Call, Literal, Scalar, connected
 from forerun.planner.algebra.type_kinds import can_cast, kind_of
 from forerun.planner.algebra.types import BOOLEAN, DOUBLE, NULL, STRING, UNKNOWN, DataType
-from forerun.planner.sql.binding import calls, literals, paths, patterns
+from forerun.planner.sql.binding import calls, lambdas, literals, paths, patterns
 from forerun.planner.sql.binding.binder import Binder, construct_name
 from forerun.planner.sql.binding.coercion import arithmetic, cast, compare, unify
 from forerun.planner.sql.binding.parameters import bind_parameter
@@ -295,6 +295,11 @@ def _as(kind: type[_Node], node: exp.Expr) -> _Node:
     return node
 
 
+def _transform(binder: Binder, node: exp.Expr) -> Scalar:
+    arguments = [node.this, node.args["expression"]]
+    return lambdas.higher_order(binder, node, "transform", arguments)
+
+
 _ALL_OF_LIKE = ("this", "expression", "negate")
 _CONSUMED: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Column: ("this", "table", "db", "catalog"),
@@ -316,6 +321,7 @@ _CONSUMED: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Alias: ("this", "alias"),
     exp.Anonymous: ("this", "expressions"),
     exp.Bracket: ("this", "expressions"),
+    exp.Identifier: ("this", "quoted"),
     exp.Substring: ("this", "start", "length"),
     exp.Trim: ("this", "position", "expression"),
     exp.StrPosition: ("this", "substr", "position"),
@@ -377,6 +383,8 @@ _HANDLERS: dict[type[exp.Expr], Callable[[Binder, exp.Expr], Scalar]] = {
     exp.CurrentTimestamp: _now("current_timestamp", "TIMESTAMP"),
     exp.Placeholder: bind_parameter,
     exp.Alias: _alias,
+    exp.Identifier: lambdas.variable,
+    exp.Transform: _transform,
     exp.Dot: paths.dot,
     exp.Bracket: paths.bracket,
     exp.Anonymous: calls.function,

@@ -15,6 +15,7 @@ from forerun.planner.sql.binding.coercion import cast, common_type, compare, uni
 from forerun.planner.sql.binding.scope import Field, KnownTable, NamedRelation, Scope
 from forerun.planner.sql.query_block.conditions import SUBQUERIES, filter_by
 from forerun.planner.sql.query_block.expressions import ExpressionBinder
+from forerun.planner.sql.query_block.generators import is_generator, is_range, lateral_view
 from forerun.planner.sql.syntax.text import require_only
 
 _MOST_TABLES = 512
@@ -41,16 +42,18 @@ _KINDS = {
 }  # fmt: skip
 
 
-def bind_from(context: BindContext, clause: exp.Expr | None, joins: list[exp.Join]) -> Tables:
-    """The FROM clause of a block; without one, one row without columns."""
-    if clause is None:
-        return Tables(Values((), ((),)), ())
-    require_only(context.text, clause, "this")
+def bind_from(context: BindContext, node: exp.Select) -> Tables:
+    """The FROM clause of a block with its lateral views; without one, one row without columns."""
+    result = Tables(Values((), ((),)), ())
+    if (clause := node.args.get("from_")) is not None:
+        require_only(context.text, clause, "this")
+        result = _joined(context, clause.this, [])
     # A comma is a cross join like any other, from left to right: unlike standard SQL, in Spark
     # "a, b JOIN c" is "(a, b) JOIN c".
-    result = _joined(context, clause.this, [])
-    for join in joins:
+    for join in node.args.get("joins") or ():
         result = _join(context, result, join)
+    for view in node.args.get("laterals") or ():
+        result = Tables(*lateral_view(context, result.relation, result.fields, view))
     return result
 
 
@@ -76,7 +79,11 @@ def bind_table(context: BindContext, node: exp.Expr) -> Tables:
 
 
 def _table(context: BindContext, node: exp.Table) -> Tables:
-    require_only(context.text, node, "this", "alias", "joins", "db", "catalog")
+    require_only(context.text, node, "this", "alias", "joins", "db", "catalog", "sample")
+    if node.args.get("sample") is not None:
+        context.session.only_text.append("TABLESAMPLE takes other rows when files are others")
+    if is_generator(node.this) or is_range(node.this):
+        return _generated_table(context, node)
     if not isinstance(node.this, exp.Identifier):
         raise context.text.unsupported(node, f"the table function {node.this.name or node.name}")
     name = node.name
@@ -95,6 +102,13 @@ def _table(context: BindContext, node: exp.Table) -> Tables:
     context.session.named.add(table.name)
     context.session.tables_read += 1
     return _aliased(context, _scan(context, table), alias)
+
+
+def _generated_table(context: BindContext, node: exp.Table) -> Tables:
+    """``FROM explode(array(1, 2)) AS t(a)`` and ``FROM range(10)``: what is made of no row of any
+    table."""
+    view = exp.Lateral(this=node.this, alias=node.args.get("alias"))
+    return Tables(*lateral_view(context, Values((), ((),)), (), view))
 
 
 def _scan(context: BindContext, table: KnownTable) -> Tables:
@@ -192,6 +206,8 @@ def _join(context: BindContext, left: Tables, node: exp.Join) -> Tables:
     kind = _KINDS.get((node.side, node.kind))
     if kind is None:
         raise text.unsupported(node, f"{node.side} {node.kind} JOIN".strip())
+    if isinstance(nested, exp.Lateral):
+        return _lateral(context, left, node, nested, kind)
     right = _joined(context, nested, [])
     if node.method == "NATURAL":
         mine = {f.name.lower() for f in left.fields if f.starred}
@@ -214,6 +230,28 @@ def _join(context: BindContext, left: Tables, node: exp.Join) -> Tables:
     if binder.relation is not pair:
         raise text.unsupported(on, "a subquery in ON", "move the condition to WHERE")
     return Tables(Join(kind, left.relation, right.relation, condition), outer_only)
+
+
+def _lateral(
+    context: BindContext, left: Tables, node: exp.Join, view: exp.Lateral, kind: JoinKind
+) -> Tables:
+    """``JOIN LATERAL explode(x) AS t(a)``: rows that the generator makes of each row before it."""
+    text, on = context.text, node.args.get("on")
+    unconditional = on is None or (isinstance(on, exp.Boolean) and bool(on.this))
+    outer = kind is JoinKind.LEFT
+    if node.method or node.args.get("using") or kind not in (JoinKind.INNER, JoinKind.LEFT):
+        raise text.unsupported(node, f"{node.method or node.side or node.kind} JOIN LATERAL")
+    if outer and not unconditional:
+        hint = "write ON true, and the condition in the generator's argument"
+        raise text.unsupported(node, "LEFT JOIN LATERAL with a condition", hint)
+    view.set("outer", outer)
+    tables = Tables(*lateral_view(context, left.relation, left.fields, view))
+    if on is None or unconditional:
+        return tables
+    scope = Scope(tables.fields, context.parent)
+    binder = ExpressionBinder(context, scope, tables.relation)
+    filter_by(binder, on)
+    return Tables(binder.relation, tables.fields)
 
 
 def _using(

@@ -18,6 +18,11 @@ from forerun.planner.sql.binding.scope import Field, Scope, parts_of, written_pa
 from forerun.planner.sql.query_block.conditions import SUBQUERIES, filter_by
 from forerun.planner.sql.query_block.expressions import ExpressionBinder
 from forerun.planner.sql.query_block.from_clause import bind_from
+from forerun.planner.sql.query_block.generators import (
+    bound_generator,
+    generated,
+    is_generator,
+)
 from forerun.planner.sql.query_block.grouping import aggregate_calls, group
 from forerun.planner.sql.query_block.grouping_sets import GroupingSets, Keys, read_sets
 from forerun.planner.sql.query_block.ordering import order_items, ordered_bound
@@ -59,9 +64,9 @@ def bind_select(context: BindContext, node: exp.Select) -> Bound:
     text = context.text
     require_only(
         text, node, "with_", "expressions", "distinct", "from_", "joins", "where", "group",
-        "having", "windows", "order", "limit", "offset", "hint",
+        "having", "windows", "order", "limit", "offset", "hint", "laterals",
     )  # fmt: skip
-    tables = bind_from(context, node.args.get("from_"), node.args.get("joins") or [])
+    tables = bind_from(context, node)
     scope = Scope(tables.fields, context.parent)
     block = _Block(context, node, ExpressionBinder(context, scope, tables.relation))
     block.items = _expand_stars(block)
@@ -69,6 +74,7 @@ def bind_select(context: BindContext, node: exp.Select) -> Bound:
         if found := aggregate_calls(where.this):
             raise text.error(found[0], "an aggregate function in WHERE", "use HAVING")
         filter_by(block.binder, where.this)
+    _generate(block)
     _group(block)
     _windows(block)
     _bind_items(block)
@@ -87,7 +93,7 @@ def _expand_stars(block: _Block) -> list[Item]:
         else:
             if isinstance(node, exp.Alias) and isinstance(node.args["alias"], exp.Placeholder):
                 raise block.context.text.unsupported(node, "a parameter as the name of a column")
-            if isinstance(node, exp.Aliases):
+            if isinstance(node, exp.Aliases) and not is_generator(node.this):
                 raise block.context.text.unsupported(node, "several aliases for one expression")
             for column in inner.find_all(exp.Column):
                 note_path(scope, column)
@@ -138,6 +144,41 @@ def _star(
         else:
             items.append(Item(name, written_path(one[1], star)))
     return items
+
+
+def _generate(block: _Block) -> None:
+    """Generators in the SELECT list: their columns stand in their places, with their aliases. Of
+    several, each is of the rows that those before it have made."""
+    found = [item for item in block.items if is_generator(_called(item.node))]
+    if not found:
+        return
+    others = [one.node for one in block.items if one not in found] + _order_nodes(block)
+    grouped = block.node.args.get("group") or any(
+        aggregate_calls(node) for node in (*others, *(item.node for item in found))
+    )
+    if grouped or any(window_calls(node) for node in others):
+        hint = "write the generator in a subquery of FROM, or as LATERAL VIEW"
+        what = "a generator beside aggregates or windows"
+        raise block.context.text.unsupported(found[0].node, what, hint)
+    for item in found:
+        place = block.items.index(item)
+        block.items[place : place + 1] = _generated_items(block, item)
+
+
+def _generated_items(block: _Block, item: Item) -> list[Item]:
+    generator = bound_generator(block.binder, _called(item.node))
+    names: list[str] = []
+    if isinstance(item.node, exp.Aliases):
+        names = [alias.name for alias in item.node.expressions]
+    elif item.name != output_name(item.node):
+        names = [item.name]
+    fields = generated(block.binder, item.node, generator, names, outer=False)
+    return [Item(field.name, exp.column(field.name), Ref(field.column)) for field in fields]
+
+
+def _called(node: exp.Expr) -> exp.Expr:
+    """The expression that several aliases are of, or itself."""
+    return node.this if isinstance(node, exp.Aliases) else node
 
 
 def _order_nodes(block: _Block) -> list[exp.Expr]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from forerun.planner.algebra.relational import (
     Aggregate,
     Filter,
+    Generate,
     Join,
     JoinKind,
     Limit,
@@ -34,6 +35,8 @@ def scalars_of(node: Relation) -> tuple[Scalar, ...]:
         case Aggregate():
             where = tuple(call.where for _, call in node.calls if call.where is not None)
             return where + tuple(arg for _, call in node.calls for arg in call.args)
+        case Generate():
+            return (node.call,)
         case Window():
             return tuple(arg for _, call in node.calls for arg in call.args)
         case Values():

@@ -16,6 +16,7 @@ from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
+    Generate,
     Join,
     JoinKind,
     Limit,
@@ -75,13 +76,8 @@ def unnest(relation: Relation, domain: Domain) -> tuple[Relation, Mapped]:
         copy, mapped = domain.copy()
         return Join(JoinKind.INNER, copy, relation, TRUE), mapped
     match relation:
-        case Filter():
-            below, mapped = unnest(relation.input, domain)
-            return Filter(below, bind(relation.predicate, mapped)), mapped
-        case Project():
-            below, mapped = unnest(relation.input, domain)
-            items = tuple((column, bind(scalar, mapped)) for column, scalar in relation.items)
-            return Project(below, items + _carried(mapped)), mapped
+        case Filter() | Project() | Generate():
+            return _row_by_row(relation, domain)
         case Aggregate():
             return _aggregate(relation, domain)
         case Join():
@@ -97,6 +93,20 @@ def unnest(relation: Relation, domain: Domain) -> tuple[Relation, Mapped]:
         case Limit():
             return _limit(relation, domain)
     raise ValueError(f"correlation inside {type(relation).__name__}")
+
+
+def _row_by_row(relation: Filter | Project | Generate, domain: Domain) -> tuple[Relation, Mapped]:
+    below, mapped = unnest(relation.input, domain)
+    match relation:
+        case Filter():
+            return Filter(below, bind(relation.predicate, mapped)), mapped
+        case Generate():
+            args = tuple(bind(arg, mapped) for arg in relation.call.args)
+            call = Call(relation.call.name, args, relation.call.type)
+            return Generate(below, call, relation.made, relation.outer), mapped
+        case Project():
+            items = tuple((column, bind(scalar, mapped)) for column, scalar in relation.items)
+            return Project(below, items + _carried(mapped)), mapped
 
 
 def _carried(mapped: Mapped) -> tuple[tuple[Column, Scalar], ...]:

@@ -16,6 +16,7 @@ INCREMENTAL = {
     "Filter": "SELECT id FROM sales WHERE x > 5",
     "Project": "SELECT id + 1 AS i FROM sales",
     "Values": "SELECT id, v.n FROM sales JOIN (VALUES ('a', 1), ('b', 2)) v(g, n) ON sales.g = v.g",
+    "Generate": "SELECT id, explode(split(g, '')) AS letter FROM sales",
     "UnionAll": "SELECT id FROM sales UNION ALL SELECT id FROM returns",
     "Aggregate": "SELECT g, sum(x) AS s, count(DISTINCT id) AS n FROM sales GROUP BY g",
     "SetOperation": "SELECT id FROM sales INTERSECT SELECT id FROM returns",

@@ -1,0 +1,66 @@
+"""Lambdas of the text, ``x -> x + 1``, and the calls of functions that take them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from forerun.planner.algebra.higher_order import HIGHER_ORDER, LAMBDA, VARIABLE
+from forerun.planner.algebra.scalar import Call, Literal, Scalar
+from forerun.planner.algebra.type_kinds import kind_of
+from forerun.planner.algebra.types import STRING, DataType
+from forerun.planner.sql.binding.binder import Binder
+
+
+def higher_order(binder: Binder, node: exp.Expr, name: str, arguments: Sequence[exp.Expr]) -> Call:
+    """The call of a function with lambdas among its arguments, which come last."""
+    known = HIGHER_ORDER.get(name)
+    given = tuple(argument for argument in arguments if not isinstance(argument, exp.Lambda))
+    lambdas = tuple(argument for argument in arguments if isinstance(argument, exp.Lambda))
+    if known is None:
+        raise binder.text.error(lambdas[0], f"{name} takes no lambda")
+    args = tuple(binder.bind(argument) for argument in given)
+    types = tuple(arg.type for arg in args)
+    fits = len(args) == known.given and kind_of(types[0]) in ("", known.of)
+    variables = known.variables(types) if fits else ()
+    if not 0 < len(lambdas) <= len(variables):
+        listed = ", ".join(map(str, types)) or "nothing"
+        raise binder.text.error(node, f"{name} does not take {listed} and {len(lambdas)} lambdas")
+    bound = []
+    for one, own in zip(lambdas, variables, strict=False):
+        if not len(own) - known.optional <= len(one.expressions) <= len(own):
+            many = f"{len(own)} variables, not {len(one.expressions)}"
+            raise binder.text.error(one, f"a lambda of {name} has {many}")
+        bound.append(_lambda(binder, one, own, tests=known.tests))
+    bodies = tuple(one.type for one in bound)
+    return Call(name, (*args, *bound), known.result(types, bodies))
+
+
+def _lambda(binder: Binder, node: exp.Lambda, types: Sequence[DataType], *, tests: bool) -> Call:
+    """A lambda whose variables have these types, as many as it names."""
+    text = binder.text
+    if found := node.find(exp.Subquery, exp.Select, exp.Exists):
+        raise text.unsupported(found, "a subquery in a lambda")
+    names = [one.name.lower() for one in node.expressions]
+    if len(set(names)) < len(names):
+        raise text.error(node, f"two variables of a lambda are called {names[0]}")
+    outer, depth = binder.variables, len({v.args[0] for v in binder.variables.values()})
+    own = {
+        name: Call(VARIABLE, (Literal(f"v{depth + place}", STRING),), type_)
+        for place, (name, type_) in enumerate(zip(names, types, strict=False))
+    }
+    binder.variables = {**outer, **own}
+    try:
+        body: Scalar = binder.predicate(node.this) if tests else binder.bind(node.this)
+    finally:
+        binder.variables = outer
+    return Call(LAMBDA, (body, *own.values()), body.type)
+
+
+def variable(binder: Binder, node: exp.Expr) -> Scalar:
+    """A variable of a lambda around it."""
+    found = binder.variables.get(node.name.lower())
+    if found is None:
+        raise binder.text.unknown(node, "variable", node.name, list(binder.variables))
+    return found
