@@ -11,20 +11,25 @@ from forerun.include.reports.clock import parse_time
 from forerun.include.reports.fields import SpecError
 from forerun.planner.contract.parameters import value_of
 from forerun.planner.contract.plan_v1 import Parameter as Parameter  # noqa: PLC0414 - a report is made of it
-from forerun.planner.errors import ParameterError
+from forerun.planner.errors import ParameterError, SqlError
 
-OF_THE_DAY = ("report_date", "report_start", "report_end", "period_start", "period_end")
+DUE = "report_due"
+"""The parameter that is the deadline, of a report whose clock stands at it."""
+OF_THE_DAY = ("report_date", "report_start", "report_end", "period_start", "period_end", DUE)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)
 
 
-def day_parameters(day: date, zone: ZoneInfo, first: date | None = None) -> tuple[Parameter, ...]:
+def day_parameters(
+    day: date, zone: ZoneInfo, first: date | None = None, due: datetime | None = None
+) -> tuple[Parameter, ...]:
     """``report_date`` (DATE), and the instants (TIMESTAMP) at which the day begins in the report's
     time zone (``report_start``) and at which the next one does (``report_end``): a day is 23 or 25
     hours long when clocks change.
 
     Of a period that begins on the day ``first``, the report date is the last day of it, and the
     instants are those at which it begins and ends. ``period_start`` and ``period_end`` (DATE) are
-    its first and its last day, both of them in it; of a day by itself they are that day.
+    its first and its last day, both of them in it; of a day by itself they are that day. With
+    ``due``, an instant, :data:`DUE` is that (TIMESTAMP).
     """
     first = first or day
     start, end = (
@@ -36,7 +41,21 @@ def day_parameters(day: date, zone: ZoneInfo, first: date | None = None) -> tupl
         Parameter(name="report_end", type="TIMESTAMP", value=_text(end)),
         Parameter(name="period_start", type="DATE", value=first.isoformat()),
         Parameter(name="period_end", type="DATE", value=day.isoformat()),
+        *(() if due is None else (Parameter(name=DUE, type="TIMESTAMP", value=_text(due)),)),
     )
+
+
+def with_due(text: str, now: str) -> str:
+    """Return a text with :data:`DUE` wherever it asks for the time, if ``now`` is ``deadline``; as
+    it is where it cannot be read, which is said when it is planned."""
+    if now != "deadline" or not text.strip():
+        return text
+    from forerun.planner.sql.syntax.clock_calls import with_clock
+
+    try:
+        return with_clock(text, DUE)
+    except SqlError:
+        return text
 
 
 def _text(instant: datetime) -> str:

@@ -29,7 +29,7 @@ from forerun.include.reports.expectations import Expectation
 from forerun.include.reports.fields import SpecError, label, take_fields
 from forerun.include.reports.keywords import names_its_fields
 from forerun.include.reports.names import check_name, check_unique
-from forerun.include.reports.parameters import Parameter, check_parameters, day_parameters
+from forerun.include.reports.parameters import Parameter, check_parameters, day_parameters, with_due
 from forerun.include.reports.period import Monthly, Period, PeriodsFrom, Trailing, Weekly, days_from
 from forerun.include.reports.places import check_place
 from forerun.include.reports.run_policy import RunPolicy, RunTime
@@ -146,6 +146,9 @@ class ReportSpec:
     parameters: tuple[Parameter, ...] = ()
     """Named parameters of the SQL beside those of the day (``:report_date``, ``:report_start``,
     ``:report_end``, ``:period_start``, ``:period_end``)."""
+    now: Literal["run", "deadline"] = "run"
+    """What ``current_date()`` and ``now()`` are in the SQL: the time of the ``run``, for which all
+    that is computed with them waits; or the ``deadline``, the same in each run."""
     shadow: Shadow | None = None
     """Publish only into the store, and compare each day with what another job writes; without it,
     readers get the report."""
@@ -162,7 +165,7 @@ class ReportSpec:
             sources = (replace(s, over=s.over or self.period) for s in self.sources)
             object.__setattr__(self, "sources", tuple(sources))
         _check_report(self)
-        object.__setattr__(self, "sql", self.with_source_names(self.sql))
+        object.__setattr__(self, "sql", with_due(self.with_source_names(self.sql), self.now))
         check_parameters(self.parameters, f"report {self.name}")
 
     @property
@@ -247,7 +250,8 @@ class ReportSpec:
 
     def parameters_on(self, day: date) -> tuple[Parameter, ...]:
         """The named parameters of the SQL with their values on ``day``."""
-        return (*day_parameters(day, self.zone, self.bounds(day)[0]), *self.parameters)
+        due = self.deadline_on(day) if self.now == "deadline" else None
+        return (*day_parameters(day, self.zone, self.bounds(day)[0], due), *self.parameters)
 
     def deadline_on(self, day: date) -> datetime:
         """Return when the report of ``day`` is due, in UTC."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from zoneinfo import ZoneInfo
 
@@ -55,6 +56,28 @@ def test_a_day_begins_and_ends_in_the_zone_of_the_report() -> None:
     assert values("2026-10-25", "Europe/Berlin")[1:3] == [
         "2026-10-24 22:00:00", "2026-10-25 23:00:00",
     ]  # fmt: skip
+
+
+def test_the_clock_of_a_report_may_stand_at_its_deadline() -> None:
+    sql = "SELECT count(*) AS n, now() AS made FROM t WHERE a > year(current_date())"
+    pinned = replace(report((), "Europe/Berlin"), sql=sql, deadline="30:00", now="deadline")
+    assert pinned.sql == (
+        "SELECT count(*) AS n, :report_due AS made FROM t WHERE a > year(CAST(:report_due AS DATE))"
+    )
+    on = {p.name: p.value for p in pinned.parameters_on(date(2026, 3, 27))}
+    assert on["report_due"] == "2026-03-28 05:00:00", "six in the morning of the next day"
+    on = {p.name: p.value for p in pinned.parameters_on(date(2026, 3, 28))}
+    assert on["report_due"] == "2026-03-29 04:00:00", "the same, after clocks have changed"
+    assert decode_report(encode_report(pinned)) == pinned
+    assert pinned.with_sql("SELECT now() AS n").sql == "SELECT :report_due AS n"
+
+
+def test_else_the_clock_goes() -> None:
+    plain = replace(report(()), sql="SELECT now() AS n FROM t")
+    assert plain.sql == "SELECT now() AS n FROM t"
+    assert "report_due" not in {p.name for p in plain.parameters_on(date(2026, 3, 27))}
+    with pytest.raises(SpecError, match="now"):
+        replace(plain, now="yesterday")
 
 
 def test_a_report_declares_more() -> None:

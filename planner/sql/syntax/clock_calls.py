@@ -1,0 +1,46 @@
+"""The clock of a query, made a parameter: ``current_date()`` and its kin ask when a run is, so that
+what is computed with them is another value in each run, and waits for the last one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from forerun.planner.sql.syntax.lexer import tokens_of
+from forerun.planner.sql.syntax.text import QueryText
+
+_OF_MOMENT: Mapping[str, str] = {
+    "current_timestamp": ":{name}",
+    "now": ":{name}",
+    "current_date": "CAST(:{name} AS DATE)",
+    "curdate": "CAST(:{name} AS DATE)",
+    "localtimestamp": "CAST(:{name} AS TIMESTAMP_NTZ)",
+    "unix_timestamp": "unix_timestamp(:{name})",
+}
+"""By function: what it gives at the moment that a parameter is."""
+_WITHOUT_PARENTHESES = ("current_timestamp", "current_date", "localtimestamp")
+
+
+def with_clock(sql: str, name: str) -> str:
+    """Return the query with the TIMESTAMP parameter ``name`` in place of the time at which it runs.
+    Raises :class:`forerun.planner.errors.SqlError` for text that is no words of SQL."""
+    tokens = tokens_of(QueryText(sql))
+    for at in reversed(range(len(tokens))):
+        word = tokens[at].text.lower()
+        if word not in _OF_MOMENT or sql[tokens[at].start] == "`" or _is_name(tokens, at):
+            continue
+        following = [token.token_type for token in tokens[at + 1 : at + 3]]
+        called = following == [TokenType.L_PAREN, TokenType.R_PAREN]
+        if called or (word in _WITHOUT_PARENTHESES and TokenType.L_PAREN not in following[:1]):
+            end = tokens[at + 2 if called else at].end + 1
+            made = _OF_MOMENT[word].format(name=name)
+            sql = sql[: tokens[at].start] + made + sql[end:]
+    return sql
+
+
+def _is_name(tokens: list[Token], at: int) -> bool:
+    """Return whether a word stands where a name does: after AS, or beside a dot."""
+    before = tokens[at - 1].token_type if at else None
+    after = tokens[at + 1].token_type if at + 1 < len(tokens) else None
+    return before in (TokenType.ALIAS, TokenType.DOT) or after is TokenType.DOT
