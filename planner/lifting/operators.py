@@ -299,7 +299,7 @@ def _order_of(node: Limit) -> tuple[SortKey, ...]:
 
 @lifted.register(Generate)
 def _generate(node: Generate, inputs: tuple[Lifted, ...], to: DayList) -> Lifted:
-    """What is made of a row is of its day."""
+    """Take rows apart day by day: what is made of a row is of its day."""
     _require_same_each_time((node.call,))
     (below,) = inputs
     made = replace(node, input=below.relation)

@@ -255,7 +255,7 @@ def _of_set_operation(node: SetOperation, inputs: tuple[Keys, ...], *_: object) 
 
 @keys_of_node.register(Generate)
 def _of_generate(node: Generate, inputs: tuple[Keys, ...], *_: object) -> Keys:
-    """Of one row a position is there once, whatever stands at it."""
+    """A position beside the key of a row tells what is made of it apart."""
     if node.call.name != "posexplode":
         return NO_KEYS
     return minimal(key | {node.made[0].id} for key in inputs[0])

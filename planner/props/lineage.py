@@ -239,7 +239,7 @@ def _of_sort(node: Sort, inputs: tuple[Lineage, ...]) -> Lineage:
 
 @lineage_of.register(Generate)
 def _of_generate(node: Generate, inputs: tuple[Lineage, ...]) -> Lineage:
-    """What is taken apart decides how many rows there are, too."""
+    """The values that are taken apart decide how many rows there are, too."""
     known = inputs[0].columns
     made = dict.fromkeys((column.id for column in node.made), _made_of(node.call, known))
     rows = _decided_by(Influence.FILTER, node.call, known)

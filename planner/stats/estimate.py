@@ -40,6 +40,7 @@ from forerun.planner.algebra.types import Column, ColumnId, DataType
 from forerun.planner.memo.relying import Relying
 from forerun.planner.request import ColumnStats, Source
 from forerun.planner.stats.determined import Determined
+from forerun.planner.stats.fan_out import rows_of_one
 from forerun.planner.stats.joins import join_estimate
 from forerun.planner.stats.sample import Sample, share
 from forerun.planner.stats.selectivity import selectivity
@@ -50,6 +51,7 @@ from forerun.planner.stats.values import (
     TableLeaf,
     drawn,
     kept,
+    merged,
     number,
     of_source,
     resized,
@@ -191,30 +193,11 @@ def _numbers(node: Window, call: WindowCall, below: Estimate, known: Estimator) 
     return ColumnEstimate(distinct=each, low=0.0, high=each, width=4.0)
 
 
-_FAN_OUT = 4.0
-"""So many rows a generator is taken to make of one, where its call does not say."""
-
-
 @estimate_of.register(Generate)
 def _of_generate(node: Generate, below: Below, _: Estimator) -> Estimate:
-    rows = below[0].rows * _rows_of_one(node.call)
+    rows = below[0].rows * rows_of_one(node.call)
     made = {column.id: _unknown(column.type, rows) for column in node.made}
     return Estimate(rows=rows, columns={**resized(below[0].columns, below[0].rows, rows), **made})
-
-
-def _rows_of_one(call: Call) -> float:
-    said = [int(arg.text or 0) if isinstance(arg, Literal) else 0 for arg in call.args]
-    match call.name:
-        case "stack":
-            return float(said[0])
-        case "json_tuple":
-            return 1.0
-        case "range":
-            start, end, step = 0, said[0], 1
-            if len(said) > 1:
-                start, end, step = said[0], said[1], (said[2:] or [1])[0] or 1
-            return float(len(range(start, end, step)))
-    return _FAN_OUT
 
 
 @estimate_of.register(Repeat)
@@ -386,22 +369,8 @@ def _of_union(node: UnionAll, inputs: Below, _: Estimator) -> Estimate:
             (estimate.rows, estimate.columns[branch.columns[position].id])
             for branch, estimate in zip(node.branches, inputs, strict=True)
         ]
-        columns[column.id] = _merged(sides, rows)
+        columns[column.id] = merged(sides, rows)
     return Estimate(rows=rows, columns=columns)
-
-
-def _merged(sides: list[tuple[float, ColumnEstimate]], rows: float) -> ColumnEstimate:
-    """Branches may share values or not: as many as the largest has, plus half of the others."""
-    counts = sorted((column.distinct for _, column in sides), reverse=True)
-    lows, highs = [c.low for _, c in sides], [c.high for _, c in sides]
-    total = max(rows, 1.0)
-    return ColumnEstimate(
-        distinct=counts[0] + sum(counts[1:]) / 2.0,
-        nulls=sum(n * c.nulls for n, c in sides) / total,
-        low=None if None in lows else min(low for low in lows if low is not None),
-        high=None if None in highs else max(high for high in highs if high is not None),
-        width=sum(n * c.width for n, c in sides) / total if rows else sides[0][1].width,
-    )
 
 
 @estimate_of.register(SetOperation)

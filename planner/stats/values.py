@@ -163,3 +163,17 @@ def _guess(type_: DataType, rows: float, low: float | None, high: float | None) 
     return rows if type_.is_numeric or type_.name.startswith("TIMESTAMP") else (
         max(min(rows, FEW_DISTINCT), rows * STRING_DISTINCT)
     )  # fmt: skip
+
+
+def merged(sides: list[tuple[float, ColumnEstimate]], rows: float) -> ColumnEstimate:
+    """Branches may share values or not: as many as the largest has, plus half of the others."""
+    counts = sorted((column.distinct for _, column in sides), reverse=True)
+    lows, highs = [c.low for _, c in sides], [c.high for _, c in sides]
+    total = max(rows, 1.0)
+    return ColumnEstimate(
+        distinct=counts[0] + sum(counts[1:]) / 2.0,
+        nulls=sum(n * c.nulls for n, c in sides) / total,
+        low=None if None in lows else min(low for low in lows if low is not None),
+        high=None if None in highs else max(high for high in highs if high is not None),
+        width=sum(n * c.width for n, c in sides) / total if rows else sides[0][1].width,
+    )

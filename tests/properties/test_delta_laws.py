@@ -16,10 +16,12 @@ import pytest
 
 from forerun.planner.algebra.aggregate_functions import TABLE, function, type_of
 from forerun.planner.algebra.aggregate_record import Rounding
+from forerun.planner.algebra.nested import array_of
 from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
+    Generate,
     Join,
     JoinKind,
     Project,
@@ -30,7 +32,16 @@ from forerun.planner.algebra.relational import (
     Version,
 )
 from forerun.planner.algebra.scalar import Call, Literal, Ref, Scalar, conjunction, equals
-from forerun.planner.algebra.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, Column, ColumnId
+from forerun.planner.algebra.types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    INT,
+    STRING,
+    UNKNOWN,
+    Column,
+    ColumnId,
+)
 from forerun.planner.rules.incremental import aggregate, join, linear, outer_join
 from forerun.planner.rules.incremental.catalog import INCREMENTAL
 from forerun.planner.rules.incremental.rule import (
@@ -270,6 +281,22 @@ def random_repeat(rng: random.Random, histories: list[History]) -> Relation:
     return Repeat(scan, count)
 
 
+def random_generate(rng: random.Random, histories: list[History]) -> Relation:
+    """Of arrays that are NULL, or have no elements, for some rows."""
+    scan = histories[0].scan
+    number = Ref(column(histories[0], NUMBER))
+    whole = Call("array", (number, Literal("7", number.type)), array_of(number.type))
+    empty = Call("array", (), array_of(number.type))
+    unknown = Literal(None, whole.type)
+    large = Call(">", (number, Literal("1", number.type)), BOOLEAN)
+    absent = Call("isnull", (number,), BOOLEAN)
+    listed = Call("case", (large, whole, absent, unknown, empty), whole.type)
+    name = rng.choice(("explode", "posexplode"))
+    made = [Column(ColumnId(900), "at", INT), Column(ColumnId(901), "value", number.type)]
+    own = tuple(made[name == "explode" :])
+    return Generate(scan, Call(name, (listed,), UNKNOWN), own, rng.random() < 0.5)
+
+
 def random_union(rng: random.Random, histories: list[History]) -> Relation:
     merged = tuple(
         Column(ColumnId(900 + i), c.name, c.type) for i, c in enumerate(histories[0].columns)
@@ -355,6 +382,7 @@ LAWS: list[tuple[str, DeltaRule, Any, tuple[bool, ...], tuple[bool, ...]]] = [
     ("union", linear.UNION_ALL, random_union, TWO, TWO),
     ("union-static", linear.UNION_ALL, random_union, (True, False), (True, False)),
     ("repeat", linear.REPEAT, random_repeat, ONE, ONE),
+    ("generate", linear.GENERATE, random_generate, ONE, ONE),
     ("inner", join.INNER, join_of(JoinKind.INNER, residual=False), TWO, TWO),
     ("inner-residual", join.INNER, join_of(JoinKind.INNER, residual=True), TWO, TWO),
     ("inner-static-left", join.INNER, join_of(JoinKind.INNER, residual=True), (False, True), TWO),
