@@ -164,6 +164,7 @@ vx*vx: hll_union theta_difference theta_intersection theta_union
 vsdt*vis: date_add date_sub dateadd
 vsdt*vsdt: date_diff datediff months_between
 vsdt*vbilecsxdtmwapr: hour minute second
+vsx*vbilecsxdtmw: decode
 vsx*vsx: kll_sketch_merge_bigint kll_sketch_merge_double kll_sketch_merge_float
 vp*vbilecsxdtmwapr: map_filter transform_keys transform_values
 v*vilec ilec*vilecs s*ilec: try_mod

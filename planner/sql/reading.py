@@ -51,6 +51,7 @@ class _Printer(SparkGenerator):
 
     EXPRESSIONS_WITHOUT_NESTED_CTES: ClassVar[set[type[exp.Expr]]] = set()
     """Of which sqlglot brings WITH to the top, where names meet that hid one another."""
+    TABLESAMPLE_SEED_KEYWORD = "REPEATABLE"
 
     def __init__(self, text: QueryText) -> None:
         super().__init__(dialect=ForerunSpark(), identify=True, comments=False)

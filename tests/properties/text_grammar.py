@@ -70,6 +70,7 @@ class Texts:
         shapes = [self.plain, self.plain, self.grouped, self.grouped, self.windowed]
         if depth > 0:
             shapes += [self.joined, self.joined, self.with_ctes, self.of_set, self.nested]
+            shapes.append(self.taken_apart)
         return self.chance.choice(shapes)(depth)
 
     def items(self, depth: int, made: Callable[[int], str], most: int = 3) -> str:
@@ -217,6 +218,33 @@ class Texts:
             f"SELECT a FROM t WHERE a IN ({inner})", f"SELECT v FROM ({inner}) AS q(v)",
             f"FROM ({inner}) SELECT *", f"SELECT 1 FROM ({inner}), ({inner})", f"(({inner}))",
         ))  # fmt: skip
+
+    def taken_apart(self, depth: int) -> str:
+        """Parts of structs, arrays and maps, lambdas, and generators wherever they stand."""
+        what = self.one_of((
+            "st.x", "u.st.y", "st['x']", "(st).x", "st.*", "u.st.*", "st.z.v", "st.z[0].v", "w[0]", "w[a]", "p['x']", "p.x", "v", "e.*",
+            "transform(w, v -> v + 1)", "transform(w, (v, i) -> v * i + a)", "filter(w, v -> v > a)",
+            "exists(w, v -> v = 1)", "aggregate(w, 0, (s, v) -> s + v)", "explode(w)", "posexplode(w)",
+            "explode(w) AS v", "posexplode_outer(w) AS (i, v)", "stack(2, a, c, 1, 2)", "st.x.y", "w.x",
+            "struct(a, st.x AS q).q", "inline(array(st))", "element_at(p, 'x')", "size(w) + 1", "-w[0]",
+            "array(a, c)[0]", "named_struct('u', a).U", "map_filter(p, (k, v) -> v IS NOT NULL)", "st.nope",
+            "upper(st.x)", "u.w[1] + u.a", "max(w[0])", "explode(w) + 1", "zip_with(w, w, (v, x) -> v + x)",
+            "explode(filter(w, v -> v > 1)) AS v", "reduce(w, 0, (s, v) -> s + v, s -> s * 2)", "w[0][0]",
+        ))  # fmt: skip
+        view = self.one_of((
+            "", "LATERAL VIEW explode(w) e AS v", "LATERAL VIEW OUTER posexplode(w) e AS i, v", "",
+            ", LATERAL explode(w) AS e(v)", "LEFT JOIN LATERAL explode(w) e(v) ON true", "",
+            "LATERAL VIEW explode(p) e", "LATERAL VIEW explode(w) AS v", "LATERAL VIEW explode(a) e",
+            "LATERAL VIEW inline(array(st)) e", "JOIN LATERAL explode(w) AS e(v) ON v > 1",
+            "LATERAL VIEW explode(w) e AS v LATERAL VIEW explode(p) f AS k, x", ", range(1, 3) e(v)",
+            "LATERAL VIEW stack(2, a, c) e AS v", ", explode(array(1, 2)) AS e(v)",
+            "TABLESAMPLE (50 PERCENT) REPEATABLE (1)", "CROSS JOIN LATERAL posexplode(w) AS e(i, v)",
+        ))  # fmt: skip
+        more = self.one_of(("", ", u.a", ", v", ", e.v + 1", ", o"))
+        where = self.maybe(
+            0.3, lambda: self.one_of(("WHERE w[0] > 1", "WHERE st.x = 'x'", "WHERE v > 1"))
+        )
+        return f"SELECT {what}{more} FROM u {view} {where} {self.maybe(0.1, lambda: 'GROUP BY v')}"
 
     def subquery(self, depth: int) -> str:
         return self.one_of((

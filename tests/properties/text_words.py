@@ -13,6 +13,7 @@ TABLES: Mapping[str, Mapping[str, str]] = {
     "u": {
         "a": "INT", "c": "SMALLINT", "n": "DECIMAL(7,0)", "f": "FLOAT", "s": "STRING", "d": "DATE",
         "z": "BOOLEAN", "w": "ARRAY<INT>", "p": "MAP<STRING,INT>", "o": "BINARY",
+        "st": "STRUCT<x:STRING,y:INT,z:ARRAY<STRUCT<v:INT>>>",
     },
 }  # fmt: skip
 NUMBERS = (

@@ -235,9 +235,12 @@ def _array(args: tuple[Scalar, ...]) -> Scalar | None:
 
 
 def _positive(args: tuple[Scalar, ...]) -> Scalar | None:
-    """``+ x``: a number as it is; a text becomes one."""
+    """``+ x``: a number as it is; a text becomes one. With the sign a constant is none: beside a
+    DECIMAL it has the digits of its type, not those that it is written with."""
     if len(args) != 1:
         return None
+    if isinstance(args[0], Literal) and args[0].type.is_integer:
+        return Call("positive", args, args[0].type)
     value = cast(args[0], DOUBLE) if args[0].type == STRING else args[0]
     return value if value.type.is_numeric or value.type.name.startswith("INTERVAL") else None
 

@@ -64,6 +64,8 @@ def _pretty_operator(node: exp.Expr) -> str | None:
         return f"({_pretty(node.this)} {_INFIX[type(node)]} {_pretty(node.expression)})"
     if isinstance(node, exp.NEQ):
         return f"(NOT ({_pretty(node.this)} = {_pretty(node.expression)}))"
+    if isinstance(node, exp.Anonymous) and str(node.this).lower() == "positive":
+        return f"(+ {', '.join(_pretty(one) for one in node.expressions)})"
     if isinstance(node, exp.Not):
         return f"(NOT {_pretty(node.this)})"
     if isinstance(node, exp.Neg) and not isinstance(node.this, exp.Literal):

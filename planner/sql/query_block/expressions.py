@@ -296,7 +296,7 @@ def _as(kind: type[_Node], node: exp.Expr) -> _Node:
 
 
 def _transform(binder: Binder, node: exp.Expr) -> Scalar:
-    arguments = [node.this, node.args["expression"]]
+    arguments = [one for one in (node.this, node.args.get("expression")) if one is not None]
     return lambdas.higher_order(binder, node, "transform", arguments)
 
 

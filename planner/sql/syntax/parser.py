@@ -181,8 +181,6 @@ class ForerunSparkParser(SparkParser):
             value = self._parse_unary()
             if value is None:
                 self.raise_error("something is missing after +")
-            if isinstance(value, exp.Literal) and not value.is_string:
-                return value
             return self._made(exp.Anonymous(this="positive", expressions=[value]))
         if self._match(TokenType.DASH):
             if self._match(TokenType.NUMBER, advance=False):  # the sign is a part of the number
