@@ -52,6 +52,11 @@ def _moment(value: Value) -> datetime:
 # Numbers
 
 
+@_define("positive")
+def _positive(values: Values, types: Types, result: DataType) -> Value:
+    return values[0]
+
+
 @_define("abs")
 def _abs(values: Values, types: Types, result: DataType) -> Value:
     return to_integer(abs(values[0]), types[0]) if types[0].is_integer else abs(values[0])

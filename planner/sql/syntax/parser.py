@@ -59,6 +59,7 @@ _SHIFTS = (
 _PREDICATES = (
     TokenType.BETWEEN, TokenType.IN, TokenType.LIKE, TokenType.ILIKE, TokenType.RLIKE, TokenType.IS,
 )  # fmt: skip
+_MOMENTS = (TokenType.TIMESTAMP, TokenType.TIMESTAMPTZ)
 _CONSTRUCTORS = frozenset({"date", "timestamp", "timestamp_ntz", "timestamp_ltz"})
 """Types of which a literal can be written, ``DATE'2026-01-31'``."""
 
@@ -213,7 +214,13 @@ class ForerunSparkParser(SparkParser):
     def _parse_types(self, *args: Any, **named: Any) -> exp.Expr | None:
         if self._curr.text.upper() not in TYPES:
             return None
-        return super()._parse_types(*args, **named)
+        word = self._curr.token_type
+        found = super()._parse_types(*args, **named)
+        without = self._tokens[max(0, self._index - 3) : self._index]
+        said = [token.text.upper() for token in without]
+        if word in _MOMENTS and said == ["WITHOUT", "TIME", "ZONE"]:
+            return self._made(exp.DataType(this=exp.DType.TIMESTAMPNTZ))
+        return found
 
     def expression(
         self, instance: Any, token: Token | None = None, comments: list[str] | None = None

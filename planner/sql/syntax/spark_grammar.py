@@ -128,7 +128,7 @@ type = ARRAY '<' type '>' | MAP '<' type ',' type '>' | STRUCT ('<' [field % ','
      | INTERVAL (YEAR | MONTH) [TO MONTH]
      | INTERVAL (DAY | HOUR | MINUTE | SECOND) [TO (HOUR | MINUTE | SECOND)]
      | (DECIMAL | DEC | NUMERIC) ['(' INTEGER [',' INTEGER] ')'] | STRING_TYPE [COLLATE parts]
-     | (VARCHAR | CHAR | CHARACTER) '(' INTEGER ')' | TYPE | TIMESTAMP (WITH | WITHOUT) TIME ZONE
+     | (VARCHAR | CHAR | CHARACTER) '(' INTEGER ')' | TYPE | TIMESTAMP WITHOUT TIME ZONE
 field = NAME [':'] type [NOT NULL] [COMMENT STRING]
 """
 
