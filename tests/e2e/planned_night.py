@@ -1,4 +1,5 @@
-"""A night of twelve short reports: as it is planned, and as the store says that it went."""
+"""A night of twelve short reports, nine of them in three groups: as it is planned, and as the store
+says that it went."""
 
 from __future__ import annotations
 
@@ -26,6 +27,13 @@ NAMES = (
     "orders", "stock", "returns", "killed", "visits", "carts",
     "late", "prices", "adverts", "mail", "shops", "staff",
 )  # fmt: skip
+GROUPS = {
+    "goods": ("orders", "stock", "returns"),
+    "web": ("visits", "carts", "prices"),
+    "people": ("adverts", "mail", "shops"),
+}
+"""The reports of a group take one application for what several of them have to do."""
+ALONE = tuple(name for name in NAMES if all(name not in some for some in GROUPS.values()))
 CORES, CEILING = 2, 4
 LEASE_S = 30.0
 COMPLETE_S, LATE_S = 90.0, 90.0
@@ -45,14 +53,14 @@ class PlannedNight:
 
     def write(self, path: Path) -> None:
         """Say to the DAG file when each report runs, and by when it is due."""
-        given = {
+        reports = {
             one.report.name: {
                 "runs": [self._clock(run.start) for run in one.runs],
                 "due": self._clock(one.report.deadline),
             }
             for one in self.plan.plans
         }
-        path.write_text(json.dumps(given))
+        path.write_text(json.dumps({"groups": GROUPS, "reports": reports}))
 
     def _clock(self, instant: float) -> str:
         """An instant in elapsed hours of the day."""

@@ -1,4 +1,5 @@
-"""DAGs for test_night_in_airflow.py: reports at the times of a plan, with one cluster. Copied into
+"""DAGs for test_night_in_airflow.py: reports at the times of a plan, alone and in groups, with one
+cluster. Copied into
 the DAG folder; data, store and plan lie below ``FORERUN_TEST_ROOT``."""
 
 from __future__ import annotations
@@ -10,9 +11,17 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from airflow.sdk import DAG
-
-from forerun.airflow import Cluster, Hours, MarkerFile, RunPolicy, RunTime, progressive_dag
+from forerun.airflow import (
+    Cluster,
+    Hours,
+    MarkerFile,
+    ReportGroup,
+    ReportSpec,
+    RunPolicy,
+    RunTime,
+    group_dag,
+    progressive_dag,
+)
 from forerun.airflow.tasks.submit import SubmitUnits
 from tests.airflow.reports import sales_report, sales_source
 
@@ -31,8 +40,8 @@ class KilledOnce(SubmitUnits):
         super().submit(context, plans, *options)
 
 
-def report(name: str, runs: list[str], due: str) -> DAG:
-    spec = sales_report(
+def report(name: str, runs: list[str], due: str) -> ReportSpec:
+    return sales_report(
         name=name,
         sources=(sales_source(f"{ROOT}/{name}", complete_when=MarkerFile()),),
         policy=RunPolicy(
@@ -41,20 +50,23 @@ def report(name: str, runs: list[str], due: str) -> DAG:
         ),
         deadline=due,
     )
-    dag = progressive_dag(
-        spec,
-        start_date=datetime(2026, 1, 1, tzinfo=UTC),
-        schedule=None,
-        engine="sail",
-        cluster=TWO_RUNS,
-        poll=2.0,
-        watch=False,
-        retry_delay=timedelta(seconds=1),
-    )
-    if name == "killed":
-        dag.get_task(f"run_{len(runs)}.run").__class__ = KilledOnce
-    return dag
 
 
-for one, planned in json.loads((ROOT / "night.json").read_text()).items():
-    globals()[one] = report(one, **planned)
+ALIKE: dict[str, Any] = {
+    "start_date": datetime(2026, 1, 1, tzinfo=UTC),
+    "schedule": None,
+    "engine": "sail",
+    "cluster": TWO_RUNS,
+    "poll": 2.0,
+    "watch": False,
+    "retry_delay": timedelta(seconds=1),
+}
+NIGHT = json.loads((ROOT / "night.json").read_text())
+REPORTS = {name: report(name, **planned) for name, planned in NIGHT["reports"].items()}
+for group, members in NIGHT["groups"].items():
+    specs = tuple(REPORTS.pop(name) for name in members)
+    globals()[group] = group_dag(ReportGroup(name=group, reports=specs), **ALIKE)
+for one, spec in REPORTS.items():
+    dag = globals()[one] = progressive_dag(spec, **ALIKE)
+    if one == "killed":
+        dag.get_task(f"run_{spec.runs}.run").__class__ = KilledOnce
