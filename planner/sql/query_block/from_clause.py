@@ -178,11 +178,15 @@ def _values(context: BindContext, node: exp.Values) -> Tables:
 
 def values_relation(context: BindContext, node: exp.Values) -> Values:
     """``VALUES (...), (...)``: constant rows with one type per column."""
-    binder = ExpressionBinder(context, Scope((), context.parent), Values((), ((),)))
+    alone = Values((), ((),))
+    binder = ExpressionBinder(context, Scope((), context.parent), alone)
     rows: list[tuple[Scalar, ...]] = []
     for row in node.expressions:
         parts = row.expressions if isinstance(row, exp.Tuple) else [row.unnest()]
         rows.append(tuple(binder.bind(part) for part in parts))
+        if binder.relation is not alone:
+            hint = "join the subquery with the constant rows"
+            raise context.text.unsupported(row, "a subquery in VALUES", hint)
         if len(rows[-1]) != len(rows[0]):
             raise context.text.error(
                 row, f"a row of {len(rows[-1])} values after rows of {len(rows[0])}"
