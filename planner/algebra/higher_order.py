@@ -1,8 +1,8 @@
 """Functions that take functions: ``transform(xs, x -> x + 1)`` and its kin.
 
 A function that is an argument is a call :data:`LAMBDA` of its body and its variables; a variable is
-a call :data:`VARIABLE` with its name, so that it is no reference to a column. Names go by the depth
-of the lambda and the place of the variable: two that differ by names only are equal.
+a call :data:`VARIABLE` with its name, so that it is no reference to a column. Names are given from
+the outermost lambda on: two that differ by names only are equal.
 """
 
 from __future__ import annotations

@@ -502,3 +502,5 @@ APART: dict[str, Callable[[random.Random, list[str]], QueryCase]] = {
     "exploded": _kind_exploded,
 }  # fmt: skip
 """Kinds that are only there by name, so that the cases of the others keep their seeds."""
+NESTED = ("structs", "exploded")
+"""Kinds over nested values, of which Sail does not read all that Spark does."""

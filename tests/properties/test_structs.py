@@ -7,15 +7,13 @@ import pytest
 
 from tests.properties.chunks import check_chunk, starts
 from tests.properties.engines import InterpreterEngine, PlainSparkEngine
+from tests.properties.generate import NESTED
 from tests.properties.sessions import spark_session
 
 CHUNK, DAYS = 100, 300
 
 
-FAMILIES = ("structs", "exploded")
-
-
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", NESTED)
 @pytest.mark.parametrize("start", starts(60_000, DAYS, CHUNK, fast=100))
 def test_what_is_kept_equals_batch(start: int, family: str) -> None:
     engine = InterpreterEngine()
@@ -29,7 +27,7 @@ def test_what_is_kept_equals_batch(start: int, family: str) -> None:
 @pytest.mark.spark
 @pytest.mark.timeout(600)
 @pytest.mark.slow
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", NESTED)
 @pytest.mark.parametrize("start", range(61_000, 61_060, 20))
 def test_and_on_spark(start: int, family: str) -> None:
     engine, oracle = PlainSparkEngine(spark_session()), InterpreterEngine()

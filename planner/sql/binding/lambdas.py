@@ -45,9 +45,10 @@ def _lambda(binder: Binder, node: exp.Lambda, types: Sequence[DataType], *, test
     names = [one.name.lower() for one in node.expressions]
     if len(set(names)) < len(names):
         raise text.error(node, f"two variables of a lambda are called {names[0]}")
-    outer, depth = binder.variables, len({v.args[0] for v in binder.variables.values()})
+    outer = binder.variables
+    first = 1 + max((_number(one) for one in outer.values()), default=-1)
     own = {
-        name: Call(VARIABLE, (Literal(f"v{depth + place}", STRING),), type_)
+        name: Call(VARIABLE, (Literal(f"v{first + place}", STRING),), type_)
         for place, (name, type_) in enumerate(zip(names, types, strict=False))
     }
     binder.variables = {**outer, **own}
@@ -56,6 +57,12 @@ def _lambda(binder: Binder, node: exp.Lambda, types: Sequence[DataType], *, test
     finally:
         binder.variables = outer
     return Call(LAMBDA, (body, *own.values()), body.type)
+
+
+def _number(variable: Call) -> int:
+    """The number in a variable's name. Names that an inner lambda hides are free again."""
+    name = variable.args[0]
+    return int(name.text[1:]) if isinstance(name, Literal) and name.text else -1
 
 
 def variable(binder: Binder, node: exp.Expr) -> Scalar:
