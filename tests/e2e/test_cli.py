@@ -57,7 +57,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         ("SELECT g FROM t WHERE v < :most", "--param"),
         ("SELECT reflect('java.lang.System', 'getenv', 'X') AS x FROM t", "may not call reflect"),
         ("SELECT g FROM t WHERE CAST(g AS STRING) LIKE '{{ ds }}%'", "a template"),
-        ("SELECT g FROM t TABLESAMPLE (10 PERCENT)", "line 1"),
+        ("SELECT g FROM t PIVOT (count(*) FOR g IN (1))", "line 1"),
         ("INSERT INTO t SELECT * FROM t", "line 1"),
         ("  \n", "is empty"),
     ],
