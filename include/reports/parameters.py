@@ -45,15 +45,15 @@ def day_parameters(
     )
 
 
-def with_due(text: str, now: str) -> str:
-    """Return a text with :data:`DUE` wherever it asks for the time, if ``now`` is ``deadline``; as
-    it is where it cannot be read, which is said when it is planned."""
+def with_due(text: str, now: str, columns: Iterable[str] = ()) -> str:
+    """Return a text over ``columns`` with :data:`DUE` wherever it asks for the time, if ``now`` is
+    ``deadline``; as it is where it cannot be read, which is said when it is planned."""
     if now != "deadline" or not text.strip():
         return text
     from forerun.planner.sql.syntax.clock_calls import with_clock
 
     try:
-        return with_clock(text, DUE)
+        return with_clock(text, DUE, columns)
     except SqlError:
         return text
 

@@ -165,7 +165,8 @@ class ReportSpec:
             sources = (replace(s, over=s.over or self.period) for s in self.sources)
             object.__setattr__(self, "sources", tuple(sources))
         _check_report(self)
-        object.__setattr__(self, "sql", with_due(self.with_source_names(self.sql), self.now))
+        names = (column.name for source in self.sources for column in source.columns)
+        object.__setattr__(self, "sql", with_due(self.with_source_names(self.sql), self.now, names))
         check_parameters(self.parameters, f"report {self.name}")
 
     @property
@@ -395,6 +396,5 @@ def _check_period(spec: ReportSpec) -> None:
     if spec.period and spec.policy.choose is not None:
         raise SpecError(
             f"report {spec.name} has a period, and chooses the times of its runs",
-            hint="Times are chosen for a day: leave out choose, and name the times, such as "
-            "-3d 24:00.",
+            hint="Times are chosen for a day: name them instead of choose, such as -3d 24:00.",
         )

@@ -11,7 +11,7 @@ import contextlib
 import io
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, BinaryIO
 
@@ -49,6 +49,8 @@ from forerun.include.state.store import (
 )
 
 _TAIL = 1 << 16
+_READS = 8
+"""How often a file is read that is written again each time while it is read."""
 _LOST = {"PreconditionFailed", "412"}
 _CONFLICT = {"ConditionalRequestConflict", "OperationAborted", "409"}
 _ABSENT = {"NoSuchKey", "404", "NotFound"}
@@ -85,23 +87,27 @@ class S3Store:
 
     def find(self, key: str) -> Tagged | None:
         with self._explained("read", key):
-            try:
-                answer = self._client.get_object(**self._at(key))
-                data = bytes(answer["Body"].read())
-            except ClientError as error:
-                if _code(error) == "NoSuchKey":  # a 404 that is no S3 error may be anybody's
-                    return None
-                raise
-            if says_content(answer, data) is False:
-                self._confirm(key, data, answer["ETag"])
-            return Tagged(data, answer["ETag"])
+            for _ in range(_READS):
+                try:
+                    answer = self._client.get_object(**self._at(key))
+                    data = bytes(answer["Body"].read())
+                except ClientError as error:
+                    if _code(error) == "NoSuchKey":  # a 404 that is no S3 error may be anybody's
+                        return None
+                    raise
+                if says_content(answer, data) is not False or self._is_same(key, data, answer):
+                    return Tagged(data, answer["ETag"])
+        raise not_stored("read", key, self.root, "it was written again while it was read")
 
-    def _confirm(self, key: str, data: bytes, etag: str) -> None:
-        """Ask again where the ETag is not that of the bytes that came. A server whose ETags are no
-        checksums answers twice alike; a body that was cut short has not the length of the file."""
+    def _is_same(self, key: str, data: bytes, answer: Mapping[str, Any]) -> bool:
+        """Ask again where the ETag is not that of the bytes that came: False if the file was
+        written meanwhile, of which a server may give the old ETag with the new bytes. A server
+        whose ETags are no checksums answers twice alike; a body that was cut short has not the
+        length of the file."""
+        etag = answer["ETag"]
         head = self._client.head_object(**self._at(key))
         if etag_of(head, key) != etag:
-            raise not_stored("read", key, self.root, "it was written again while it was read")
+            return False
         if head.get("ContentLength") != len(data):
             raise not_stored(
                 "read", key, self.root,
@@ -110,6 +116,7 @@ class S3Store:
         again = self._client.get_object(**self._at(key), IfMatch=etag)
         if bytes(again["Body"].read()) != data:
             raise not_stored("read", key, self.root, "other bytes came when it was read again")
+        return True
 
     def get(self, key: str) -> bytes:
         found = self.find(key)

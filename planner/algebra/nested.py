@@ -153,8 +153,6 @@ _TYPES: Mapping[str, Callable[[Types, Texts], DataType]] = {
     "sequence": _steps,
 }
 """By function: its type, by the types of its arguments and the texts of those that are literals."""
-NAMES = frozenset(_TYPES)
-"""The functions whose types are here."""
 
 
 def nested_type(name: str, types: Types, texts: Texts) -> DataType:

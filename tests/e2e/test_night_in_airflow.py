@@ -75,7 +75,6 @@ def test_every_deadline_that_can_be_met_is_and_no_core_is_leaked(server, planned
     held = watch(server, planned, runs)
     store = open_store(server.store)
     last = {one.report.name: len(one.runs) for one in planned.plan.plans}
-    print("held by", sorted(held))
     finals = {name: held[f"{name} {day} run {last[name]}"] for name in ALONE}
     # Airflow's scheduler may take a task that goes on after waiting for one that was lost, where it
     # reads late that the waiting process has ended, and try it again beside the try that works.

@@ -62,6 +62,8 @@ NESTED: dict[str, tuple[Function, bool]] = {
     "get": (_get, True),
     "size": (lambda values, types, result: len(values[0]), True),
     "array_contains": (_holds, True),
+    "map_keys": (lambda values, types, result: tuple(key for key, _ in values[0]), True),
+    "map_values": (lambda values, types, result: tuple(value for _, value in values[0]), True),
     "array_max": (_extreme(1), True),
     "array_min": (_extreme(-1), True),
     "array": (lambda values, types, result: tuple(values), False),

@@ -8,11 +8,13 @@ from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
+from forerun.planner.algebra.higher_order import VARIABLE
 from forerun.planner.algebra.scalar import Call, Literal, Ref, Scalar
 from forerun.planner.algebra.types import NULL, STRING, Column, ColumnId, DataType
 from tests.oracles.casts import cast, to_decimal, to_float, to_integer
 from tests.oracles.functions import FUNCTIONS
 from tests.oracles.intervals import move, parse_interval
+from tests.oracles.lambdas import higher_order, variable
 from tests.oracles.nested import NESTED
 from tests.oracles.typing_rules import common_type, numeric_type, type_of
 from tests.oracles.values import (
@@ -65,6 +67,10 @@ def compile_scalar(scalar: Scalar, layout: Layout) -> Evaluate:
     name = _SYNONYMS.get(scalar.name, scalar.name)
     if special := _SPECIAL.get(name):
         return special(scalar, layout)
+    if name == VARIABLE:
+        return variable(scalar, layout)
+    if made := higher_order(scalar, layout, compile_scalar):
+        return made
     args = [compile_scalar(arg, layout) for arg in scalar.args]
     if name in _COMPARE:
         return _comparison(scalar, args, _COMPARE[name])

@@ -446,6 +446,15 @@ _PARTS = (
     "size({0}.items)", "array_contains({0}.xs, 1L)", "{0}.mp.v + {0}.s.deep.n",
     "array_max({0}.xs)",
 )  # fmt: skip
+_LAMBDAS = (
+    "transform({0}.xs, x -> x + {0}.n)", "filter({0}.items, i -> i.k > {0}.n)",
+    "exists({0}.xs, x -> x = 2)", "forall({0}.items, i -> i.k > 1)",
+    "aggregate({0}.xs, 0L, (s, x) -> s + coalesce(x, 1L))",
+    "zip_with({0}.xs, {0}.items, (x, i) -> named_struct('x', x, 'k', i.k))",
+    "transform({0}.xs, (x, at) -> size(filter({0}.xs, y -> y >= x)) + at)",
+    "map_values(map_filter({0}.mp, (k, v) -> v > 2))",
+    "transform_values({0}.mp, (k, v) -> v * 2)['v']",
+)  # fmt: skip
 
 
 def _kind_structs(rng: random.Random, tables: list[str]) -> QueryCase:
@@ -458,7 +467,8 @@ def _kind_structs(rng: random.Random, tables: list[str]) -> QueryCase:
         joins = (JoinClause(rng.choice(OUTER), table, (rng.choice(on),)),)
     nested = rng.choice(("a.s.deep.n > 0", "a.mp['u'] IS NOT NULL", "a.xs[0] < 4"))
     where = rng.choice(((), (nested,), _where(rng, aliases)))
-    items = tuple(rng.choice(_PARTS).format(rng.choice(aliases)) for _ in range(rng.randint(1, 3)))
+    parts = _PARTS + _LAMBDAS
+    items = tuple(rng.choice(parts).format(rng.choice(aliases)) for _ in range(rng.randint(1, 3)))
     plain = Select(items, f"{_STRUCTS.format(rng.choice(tables))} a", joins, where)
     if rng.random() < 0.5:
         return QueryCase((replace(plain, distinct=rng.random() < 0.3),))

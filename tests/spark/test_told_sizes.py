@@ -31,6 +31,7 @@ TEXTS = {
     "EXISTS": "SELECT k, t FROM big WHERE EXISTS (SELECT 1 FROM few WHERE few.k = big.k)",
     "NOT EXISTS": "SELECT k, t FROM big WHERE NOT EXISTS (SELECT 1 FROM few WHERE few.k = big.k)",
     "a union": "SELECT k, n FROM big UNION ALL SELECT k, 1 FROM few",
+    "rows of an array": "SELECT k, x FROM big LATERAL VIEW explode(array(n, 1)) e AS x",
     "the first rows": "SELECT k, n FROM big ORDER BY n, k LIMIT 7",
 }
 

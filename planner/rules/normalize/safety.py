@@ -25,7 +25,7 @@ _TOTAL = COMPARISONS | frozenset({
     "substring", "substr", "upper", "lower", "trim", "ltrim", "rtrim", "length", "char_length",
     "startswith", "endswith", "contains", "try_cast", "isnan", "nullif", "ifnull", "nvl", "if",
     "greatest", "least", "left", "right", "replace", FIELD, "named_struct", "array", "size",
-    "array_contains", "map_keys", "map_values", "get", "try_element_at",
+    "array_contains", "map_keys", "map_values", "get",
 })  # fmt: skip
 _RAISING = frozenset({"raise_error", "assert_true"})
 _OF_DATES = frozenset({

@@ -3,7 +3,7 @@ what is computed with them is another value in each run, and waits for the last 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -22,25 +22,33 @@ _OF_MOMENT: Mapping[str, str] = {
 _WITHOUT_PARENTHESES = ("current_timestamp", "current_date", "localtimestamp")
 
 
-def with_clock(sql: str, name: str) -> str:
+def with_clock(sql: str, name: str, columns: Iterable[str] = ()) -> str:
     """Return the query with the TIMESTAMP parameter ``name`` in place of the time at which it runs.
-    Raises :class:`forerun.planner.errors.SqlError` for text that is no words of SQL."""
+
+    A column comes before a function without parentheses: such a word stays if it is one of the
+    sources' ``columns``, or a name anywhere in the text. Raises
+    :class:`forerun.planner.errors.SqlError` for text that is no words of SQL.
+    """
     tokens = tokens_of(QueryText(sql))
+    names = {column.lower() for column in columns}
+    names |= {token.text.lower() for at, token in enumerate(tokens) if _is_name(sql, tokens, at)}
     for at in reversed(range(len(tokens))):
         word = tokens[at].text.lower()
-        if word not in _OF_MOMENT or sql[tokens[at].start] == "`" or _is_name(tokens, at):
+        if word not in _OF_MOMENT or _is_name(sql, tokens, at):
             continue
         following = [token.token_type for token in tokens[at + 1 : at + 3]]
         called = following == [TokenType.L_PAREN, TokenType.R_PAREN]
-        if called or (word in _WITHOUT_PARENTHESES and TokenType.L_PAREN not in following[:1]):
+        alone = word in _WITHOUT_PARENTHESES and TokenType.L_PAREN not in following[:1]
+        if called or (alone and word not in names):
             end = tokens[at + 2 if called else at].end + 1
             made = _OF_MOMENT[word].format(name=name)
             sql = sql[: tokens[at].start] + made + sql[end:]
     return sql
 
 
-def _is_name(tokens: list[Token], at: int) -> bool:
-    """Return whether a word stands where a name does: after AS, or beside a dot."""
+def _is_name(sql: str, tokens: list[Token], at: int) -> bool:
+    """Return whether a word is quoted or stands where a name does: after AS, or beside a dot."""
     before = tokens[at - 1].token_type if at else None
     after = tokens[at + 1].token_type if at + 1 < len(tokens) else None
-    return before in (TokenType.ALIAS, TokenType.DOT) or after is TokenType.DOT
+    beside = before in (TokenType.ALIAS, TokenType.DOT) or after is TokenType.DOT
+    return beside or sql[tokens[at].start] == "`"

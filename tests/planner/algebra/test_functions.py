@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from forerun.planner.algebra import functions
+from forerun.planner.algebra import functions, nested
 from forerun.planner.algebra.aggregate_functions import value_when_empty
 from forerun.planner.algebra.functions import (
     adjusted_decimal,
@@ -15,6 +15,7 @@ from forerun.planner.algebra.functions import (
     widest_decimal,
     window_type,
 )
+from forerun.planner.algebra.higher_order import HIGHER_ORDER
 from forerun.planner.algebra.types import BIGINT, DOUBLE, INT, STRING, UNKNOWN, DataType, decimal
 from forerun.planner.errors import UnknownFunctionError
 from tests.planner.sql.function_calls import CALLS
@@ -108,4 +109,5 @@ def test_spark_is_asked_about_every_function_whose_type_is_known() -> None:
     """A wrong type would else be found by a run."""
     asked = set(re.findall(r"\w+", " ".join(CALLS)))
     typed = {*functions._BY_NAME, *functions._FIRST_ARGUMENT, *functions._COMMON} - _OPERATORS
+    typed |= {*nested._TYPES, *HIGHER_ORDER}
     assert sorted(name for name in typed if _SPELLED.get(name, name) not in asked) == []

@@ -83,6 +83,14 @@ array_insert(array(a), 1, 2); array_union(array(a), array(1)); array_repeat(c, 2
 array_intersect(array(a), array(1)); array_except(array(a), array(1)); sequence(1, a);
 sequence(f, f + 3); sequence(f, f, interval 1 month); concat(array(a), array(1)); array(a)[0];
 map(c, d)['x']; named_struct('a', a).A; array(named_struct('a', a)).a; struct(c)['c'];
-array(named_struct('a', 1), named_struct('a', b)); coalesce(array(a), array(b))
+array(named_struct('a', 1), named_struct('a', b)); coalesce(array(a), array(b));
+transform(array(a), x -> x * 2.5); transform(array(c), (x, i) -> i); filter(array(a), x -> x > b);
+exists(array(a), x -> x > 1); forall(array(d), x -> x > 1);
+aggregate(array(a), cast(0 as bigint), (s, x) -> s + x);
+aggregate(array(a), 0L, (s, x) -> s + x, s -> s / 2); reduce(array(a), 0L, (s, x) -> s + x);
+zip_with(array(a), array(c), (x, y) -> concat(x, y)); map_filter(map(c, a), (k, v) -> v > 1);
+transform_keys(map(c, a), (k, v) -> v); transform_values(map(c, a), (k, v) -> v + b);
+map_zip_with(map(c, a), map(c, d), (k, x, y) -> x + y);
+array_sort(array(a), (x, y) -> y - x)
 """
 CALLS = tuple(part.strip() for part in _TEXT.replace("\n", " ").split(";"))

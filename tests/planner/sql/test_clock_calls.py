@@ -25,11 +25,22 @@ DUE = Parameter(name="due", type="TIMESTAMP", value="2026-02-01 06:00:00")
         ("select unix_timestamp()", "select unix_timestamp(:due)"),
         ("select unix_timestamp(g), now, curdate", "select unix_timestamp(g), now, curdate"),
         ("select t.current_date, a as current_date", "select t.current_date, a as current_date"),
+        ("select t.current_date, current_date", "select t.current_date, current_date"),
+        (
+            "with q as (select a as now, a as current_date) select current_date, now() from q",
+            "with q as (select a as now, a as current_date) select current_date, :due from q",
+        ),
         ("select 'now()', `now`() -- now()\n", "select 'now()', `now`() -- now()\n"),
     ],
 )
 def test_what_asks_for_the_time(sql: str, made: str) -> None:
     assert with_clock(sql, "due") == made
+
+
+def test_a_column_comes_before_the_time() -> None:
+    sql = "select current_date, current_timestamp, current_date() from t"
+    made = "select current_date, :due, CAST(:due AS DATE) from t"
+    assert with_clock(sql, "due", ("a", "Current_Date")) == made
 
 
 def test_nothing_of_it_varies() -> None:
