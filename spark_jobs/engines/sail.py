@@ -40,6 +40,7 @@ _STACK_BYTES = 512 << 20
 """What a thread of the server may take to call itself: up to 25 KB for each part of a chain of AND,
 OR, UNION ALL or joins. The default of 8 MB is full, and the process ends, at 300 to 500 parts. The
 system gives a thread its memory only as far as the thread uses it."""
+_NO_MESSAGE = "Exception deserializing response!"
 _SAFE = "/:@!$&'()+,;=~-._"
 
 
@@ -139,12 +140,30 @@ def start_sail(*, master: str | None = None, name: str = "") -> SailEngine:  # n
     Raises :class:`EngineError` if pysail is not installed.
     """
     server = start_server()
+    from pyspark.sql.connect.client.retries import DefaultPolicy
     from pyspark.sql.connect.session import SparkSession
 
     address = server.listening_address
     session = SparkSession.builder.remote(f"sc://{address[0]}:{address[1]}").create()
     session.client.disable_reattachable_execute()  # Sail may lose what it is asked to go on with
+    session.client.set_retry_policies([_questions_asked_again(), DefaultPolicy()])
     return SailEngine(session, server)
+
+
+def _questions_asked_again() -> Any:
+    """Return the policy that asks again where the bytes of one answer are no message, which was
+    seen of an analysis while both cores were taken. What comes as a stream is not asked again: its
+    first rows may have been taken."""
+    import grpc
+    from pyspark.sql.connect.client.retries import RetryPolicy
+
+    class Again(RetryPolicy):
+        def can_retry(self, exception: BaseException) -> bool:
+            streamed = hasattr(exception, "__next__")
+            one = isinstance(exception, grpc.RpcError) and not streamed
+            return one and _NO_MESSAGE in str(exception)
+
+    return Again(max_retries=3, initial_backoff=50)
 
 
 def start_server() -> Any:
