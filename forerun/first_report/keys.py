@@ -21,8 +21,13 @@ MOST_ROWS = 5_000_000
 _LIKE_A_KEY = re.compile(
     r"(^|_)(id|key|no|nr|num|number|code|uuid|guid|sk|pk)(_|\d|\Z)|[a-z0-9](Id|ID|Key)\Z|[a-z]key\Z"
 )
+_LIKE_A_PLACE = re.compile(
+    r"(^|_)(line|seq|sequence|pos|position|idx|index|version)(_|\d|\Z)|[a-z](number|Number|No|Nr)\Z"
+)
+"""Names of what tells rows of one thing apart: only beside a column that names the thing."""
 _OF_KEYS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "STRING", "DATE", "DECIMAL")
 _MOST_CANDIDATES = 6
+_MOST_PLACES = 2
 _MOST_COLUMNS = 3
 
 
@@ -31,19 +36,26 @@ def is_like_a_key(column: ColumnSpec) -> bool:
     return bool(_LIKE_A_KEY.search(column.name)) and column.type.startswith(_OF_KEYS)
 
 
+def _is_place(column: ColumnSpec) -> bool:
+    return bool(_LIKE_A_PLACE.search(column.name)) and column.type.startswith(_OF_KEYS)
+
+
 def find_key(table: SeenTable) -> tuple[str, ...]:
     """Return the fewest columns that are a key on each day, none of them with a NULL; none where no
     columns named like one are."""
-    candidates = [c.name for c in table.source.columns if is_like_a_key(c)][:_MOST_CANDIDATES]
-    candidates.sort(key=lambda name: name.lower() not in ("id", f"{_one(table.source.name)}_id"))
+    names_rows = [c.name for c in table.source.columns if is_like_a_key(c)][:_MOST_CANDIDATES]
+    names_rows.sort(key=lambda name: name.lower() not in ("id", f"{_one(table.source.name)}_id"))
+    places = [c.name for c in table.source.columns if c.name not in names_rows and _is_place(c)]
+    candidates = names_rows + places[:_MOST_PLACES]
     days = [files for files in table.files.values() if sum(file.rows for file in files)]
-    if not candidates or not days or max(map(_rows, days)) > MOST_ROWS:
+    if not names_rows or not days or max(map(_rows, days)) > MOST_ROWS:
         return ()
     if max(map(_rows, days)) < 2:
         return ()  # one row says nothing
     read = [read_columns(files, table.source.format, candidates) for files in days]
     for count in range(1, _MOST_COLUMNS + 1):
-        for names in combinations(candidates, count):
+        tried = (names for names in combinations(candidates, count) if names[0] in names_rows)
+        for names in sorted(tried, key=lambda names: names[-1] in names_rows):
             if all(_is_key(rows, names) for rows in read):
                 return names
     return ()

@@ -18,6 +18,8 @@ _MOST_MEASURES = 3
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*\Z", re.IGNORECASE | re.ASCII)
 _WORDS = frozenset(Spark.Tokenizer.KEYWORDS)
 _FIT = 2**63
+_LETTERS = re.compile(r"\A[a-z]{1,3}_(?=[a-z_]{4})")
+"""Letters of a table before the names of its columns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,19 +50,35 @@ def ask(table: SeenTable, join: Beside | None) -> str:
 
 
 def find_join(table: SeenTable, others: Sequence[SeenTable]) -> Beside | None:
-    """Return the smallest table without days that a column of ``table`` names rows of: by a key of
-    one column that is called the same, or ``id`` of the table that the column is called after."""
-    own = {column.name.lower(): column for column in table.source.columns}
-    for other in sorted(others, key=lambda one: one.rows):
-        if other.layout.days or len(other.source.key) != 1 or _by(other) == "":
+    """Return the smallest table without days that a column of ``table`` names rows of, and that has
+    something to count by."""
+    named = sorted(named_by(table, others), key=lambda one: one.table.rows)
+    return next((beside for beside in named if _by(beside.table)), None)
+
+
+def named_by(table: SeenTable, others: Sequence[SeenTable]) -> list[Beside]:
+    """Return the tables without days that columns of ``table`` name rows of: by a key of one column
+    that is called the same, but for the letters of its table before it (``l_partkey`` and
+    ``p_partkey``), or ``id`` of the table that the column is called after."""
+    alone = table.source.key if len(table.source.key) == 1 else ()
+    own = {c.name.lower(): c for c in table.source.columns if c.name not in alone}
+    own = {_without_letters(name): column for name, column in own.items()} | own
+    found = []
+    for other in others:
+        if other.layout.days or len(other.source.key) != 1:
             continue
         (key,) = (c for c in other.source.columns if c.name == other.source.key[0])
-        one = other.source.name.removesuffix("s")
-        for name in (key.name.lower(), f"{one}_{key.name}".lower()):
-            found = own.get(name)
-            if found and found.type == key.type and name != "id":
-                return Beside(table=other, own=found.name, key=key.name)
-    return None
+        called, one = key.name.lower(), other.source.name.removesuffix("s")
+        for name in (called, f"{one}_{called}".lower(), _without_letters(called)):
+            column = own.get(name)
+            if column and column.type == key.type and name != "id":
+                found.append(Beside(table=other, own=column.name, key=key.name))
+                break
+    return found
+
+
+def _without_letters(name: str) -> str:
+    return _LETTERS.sub("", name)
 
 
 def quoted(name: str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from forerun.first_report.columns import SeenTable, look_at
 from forerun.first_report.keys import MOST_ROWS, find_key
 from forerun.first_report.layout import NoTableError, find_tables
-from forerun.first_report.question import ask, find_join
+from forerun.first_report.question import ask, find_join, named_by
 from forerun.first_report.signs import find_sign
 from forerun.include.reports.complete_when import ClockTime, HourlyMarkers, MarkerFile
 from forerun.include.reports.source import SourceSpec
@@ -63,8 +63,8 @@ def first_report(folders: Sequence[str], name: str, today: date) -> FirstReport:
             f"no table in {', '.join(folders)} can be read: {'; '.join(remarks)}",
             hint="What is said of each is to be mended where its files are written.",
         )
-    subject = max(tables, key=lambda one: (bool(one.layout.days), one.rows))
-    join = find_join(subject, [one for one in tables if one is not subject])
+    subject = max(tables, key=lambda one: _is_about(one, tables))
+    join = find_join(subject, _others(subject, tables))
     read = (subject, join.table) if join else (subject,)
     remarks += [f"{one.source.name}: {each}" for one in read for each in one.remarks]
     remarks += [
@@ -102,6 +102,16 @@ def write(report: FirstReport, into: Path, *, force: bool) -> list[Path]:
         return [file]
     dags.write_text(report.dag_file, encoding="utf-8")
     return [file, dags]
+
+
+def _is_about(table: SeenTable, tables: Sequence[SeenTable]) -> tuple[bool, bool, int]:
+    """How much a table is what a report is about: it has days, names rows of others, is large."""
+    named = named_by(table, _others(table, tables))
+    return bool(table.layout.days), bool(named), table.rows
+
+
+def _others(table: SeenTable, tables: Sequence[SeenTable]) -> list[SeenTable]:
+    return [one for one in tables if one is not table]
 
 
 def _with_key(table: SeenTable) -> SeenTable:

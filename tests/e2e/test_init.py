@@ -1,4 +1,4 @@
-"""``forerun init`` on data sets of ten shapes: what it writes runs as it is, and is right."""
+"""``forerun init`` on data sets of eleven shapes: what it writes runs as it is, and is right."""
 
 from __future__ import annotations
 
@@ -166,6 +166,20 @@ def drifting(root: Path) -> None:
             kind=["p", "p"])  # fmt: skip
 
 
+def prefixed(root: Path) -> None:
+    """A file for each table, the letters of a table before its columns; lines of orders, which name
+    a larger table and a smaller one."""
+    ints = pa.int32()
+    lines = [(order, line) for order in range(60) for line in range(order % 4)]
+    parquet(root / "lines.parquet", l_orderkey=pa.array([o for o, _ in lines], ints),
+            l_partkey=pa.array([(o * 7 + n) % 9 for o, n in lines], ints),
+            l_linenumber=pa.array([n for _, n in lines], ints),
+            l_quantity=pa.array([o - n for o, n in lines], ints))  # fmt: skip
+    parquet(root / "orders.parquet", o_orderkey=pa.array(range(200), ints),
+            o_clerk=[f"c{n % 3}" for n in range(200)])  # fmt: skip
+    parquet(root / "part.parquet", p_partkey=pa.array(range(9), ints), p_kind=["a", "b", "c"] * 3)
+
+
 def mixed_folder(root: Path) -> None:
     """A Delta table, JSON and a truncated file beside a table of one row."""
     parquet(root / "delta" / "part-0.parquet", a=[1])
@@ -187,6 +201,7 @@ SHAPES: list[tuple[Callable[[Path], None], dict[str, Any]]] = [
     (hourly, {"key": ("user_id", "visit_no"), "sign": HourlyMarkers()}),
     (nested, {"key": (), "sign": MarkerFile(name="_DONE"), "reads": ["sales"]}),
     (drifting, {"key": ("id",), "sign": ClockTime(), "types": {"id": "BIGINT", "kind": "STRING"}}),
+    (prefixed, {"key": ("l_orderkey", "l_linenumber"), "sign": None, "reads": ["lines", "part"]}),
     (mixed_folder, {"key": (), "sign": ClockTime(), "reads": ["one"]}),
 ]  # fmt: skip
 
