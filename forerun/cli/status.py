@@ -14,7 +14,7 @@ from forerun import console
 from forerun.cli.stored import JsonOption, StoreOption, refuse_unknown, store_at
 from forerun.include.machine.wall_clock import utc_now
 from forerun.include.oncall.airflow_condition import AirflowCondition
-from forerun.include.oncall.night import NightRow, grouped, notices
+from forerun.include.oncall.night import NightRow, grouped, notices, with_unopened
 from forerun.include.oncall.night_reader import NightReader
 from forerun.include.reports.clock import parse_day
 from forerun.include.state.store import Store
@@ -50,6 +50,9 @@ def status_command(
     opened = store_at(store)
     condition = _condition(with_airflow)
     rows = [row.under(condition) for row in _rows(opened, report, day)]
+    if not day:
+        left = with_unopened(rows, condition)
+        rows = [row for row in left if report in ("", row.report.name)]
     said = notices(condition, rows)
     if as_json:
         known = {"store": opened.root, "airflow": [asdict(one) for one in said]}

@@ -6,7 +6,13 @@ The pages ask the same of Airflow's API, which knows what whoever asks may see.
 from __future__ import annotations
 
 from forerun.include.machine.wall_clock import utc_now
-from forerun.include.oncall.airflow_condition import AirflowCondition, KnownDag, condition_of
+from forerun.include.oncall.airflow_condition import (
+    LATELY,
+    UNOPENED,
+    AirflowCondition,
+    KnownDag,
+    condition_of,
+)
 
 
 def read_condition() -> AirflowCondition:
@@ -22,7 +28,9 @@ def read_condition() -> AirflowCondition:
 def _read() -> AirflowCondition:
     from airflow.api.common.airflow_health import get_airflow_health
     from airflow.models.dag import DagModel
+    from airflow.models.dagrun import DagRun
     from airflow.models.errors import ParseImportError
+    from airflow.models.xcom import XComModel
     from airflow.utils.session import create_session
     from sqlalchemy import select
 
@@ -39,4 +47,8 @@ def _read() -> AirflowCondition:
         ]
         found = session.scalars(select(ParseImportError)).all()
         errors = {(one.bundle_name, one.filename): str(one.stacktrace) for one in found}
-    return condition_of(utc_now(), get_airflow_health(), dags, errors)
+        entries = select(XComModel).join(DagRun, XComModel.dag_run_id == DagRun.id)
+        recent = DagRun.run_after >= utc_now() - LATELY
+        kept = session.scalars(entries.where(XComModel.key.startswith(UNOPENED), recent)).all()
+        left = [(one.dag_id, XComModel.deserialize_value(one)) for one in kept]
+    return condition_of(utc_now(), get_airflow_health(), dags, errors, left)

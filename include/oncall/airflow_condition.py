@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from forerun.include.oncall.spans import span_text
 
@@ -45,6 +45,40 @@ class BrokenFile:
     dag_ids: frozenset[str]
 
 
+UNOPENED = "forerun_unopened"
+"""How the keys begin under which a task leaves in Airflow's database that a day could not be opened
+and that the store could not be told: an XCom, which Airflow takes away when the task begins again.
+"""
+
+LATELY = timedelta(days=2)
+"""Of DAG runs that were to begin longer ago nobody is told that they could not open their day."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnopenedDay:
+    """A day that could not be opened and of which the store could not be told: the report, its DAG,
+    the report date, what failed in a line, and what to do about it."""
+
+    report: str
+    dag_id: str
+    day: str
+    what: str
+    hint: str
+
+    @property
+    def left(self) -> dict[str, str]:
+        """Return what the task leaves of it; its DAG is known."""
+        return {name: getattr(self, name) for name in _LEFT}
+
+
+def unopened_day(dag_id: str, left: object) -> UnopenedDay | None:
+    """Return the day of which a task of a DAG has left this; None if it is nothing of the kind."""
+    known = left if isinstance(left, Mapping) else {}
+    if not all(isinstance(known.get(name), str) for name in _LEFT):
+        return None
+    return UnopenedDay(dag_id=dag_id, **{name: known[name] for name in _LEFT})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
     """A line at the head of a page, about Airflow or about a DAG (``dag_id``). ``is_bad``: a day is
@@ -59,13 +93,15 @@ class Notice:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AirflowCondition:
     """Airflow as it is at ``now``. ``paused`` and ``gone`` have ids of DAGs: a DAG is gone when no
-    file has it any more. ``unknown`` says why Airflow could not be asked, empty where it could."""
+    file has it any more. ``unopened`` are days that only Airflow knows of. ``unknown`` says why
+    Airflow could not be asked, empty where it could."""
 
     now: datetime
     dead: tuple[DeadPart, ...] = ()
     paused: frozenset[str] = frozenset()
     broken: tuple[BrokenFile, ...] = ()
     gone: frozenset[str] = frozenset()
+    unopened: tuple[UnopenedDay, ...] = ()
     unknown: str = ""
 
     def halt_of(self, dag_id: str) -> Halt | None:
@@ -119,9 +155,11 @@ def condition_of(
     health: Mapping[str, Mapping[str, str | None]],
     dags: Sequence[KnownDag],
     errors: Mapping[tuple[str | None, str | None], str],
+    left: Iterable[tuple[str, object]] = (),
 ) -> AirflowCondition:
-    """Return how Airflow is by its health, as its API gives that, its DAGs, and the stack traces of
-    the files that cannot be imported."""
+    """Return how Airflow is by its health, as its API gives that, its DAGs, the stack traces of the
+    files that cannot be imported, and what is ``left`` under :data:`UNOPENED`, each with the id of
+    its DAG."""
     files: dict[tuple[str | None, str | None], set[str]] = {}
     for dag in dags:
         if dag.is_broken or dag.file in errors:
@@ -140,6 +178,7 @@ def condition_of(
         paused=frozenset(dag.dag_id for dag in dags if dag.is_paused),
         broken=tuple(broken),
         gone=frozenset(dag.dag_id for dag in dags if dag.is_stale),
+        unopened=tuple(one for each in left if (one := unopened_day(*each))),
     )
 
 
@@ -153,6 +192,7 @@ def _dead(health: Mapping[str, Mapping[str, str | None]]) -> Iterator[DeadPart]:
             yield DeadPart(name=name.replace("_", "-"), last_seen=last)
 
 
+_LEFT = ("report", "day", "what", "hint")
 _HALTING = ("scheduler", "triggerer")
 """Without the dag-processor tasks go on: what it says of files is old, then."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -115,6 +115,33 @@ def notices(condition: AirflowCondition, rows: Iterable[NightRow]) -> tuple[Noti
     shown = list(rows)
     left = [row.report.dag_id for row in shown if not row.is_over]
     return tuple(condition.notices(left, {row.report.dag_id for row in shown}))
+
+
+def with_unopened(
+    rows: Iterable[NightRow], condition: AirflowCondition, dags: Collection[str] | None = None
+) -> tuple[NightRow, ...]:
+    """Return the rows, and one for each day that only Airflow knows of, if its DAG is one of
+    ``dags``; None takes all."""
+    shown = tuple(rows)
+    known = {(row.report.name, row.day) for row in shown}
+    return shown + tuple(
+        unopened_row(KnownReport(one.report, one.dag_id), one.day, one.what, one.hint)
+        for one in condition.unopened
+        if (one.report, one.day) not in known and (dags is None or one.dag_id in dags)
+    )
+
+
+def unopened_row(report: KnownReport, day: str, what: str, hint: str) -> NightRow:
+    """The row of a day that could not be opened, by what failed and what to do about it."""
+    to_do = f"\n  hint: {hint}" if hint else ""
+    return NightRow(
+        report=report,
+        day=day,
+        group="",
+        records=None,
+        standing=None,
+        broken=f"could not be opened: {what}{to_do}",
+    )
 
 
 def make_row(

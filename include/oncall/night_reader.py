@@ -19,7 +19,7 @@ from forerun.include.machine.wall_clock import utc_now
 from forerun.include.oncall.catalogue import KnownReport, days_of, known_reports
 from forerun.include.oncall.day_records import DayRecords, day_mark, read_day_records
 from forerun.include.oncall.kept_value import PATIENCE_S, KeptValue, in_time
-from forerun.include.oncall.night import NightRow, make_row
+from forerun.include.oncall.night import NightRow, make_row, unopened_row
 from forerun.include.sources.completeness import find_missing
 from forerun.include.state.failure import read_unopened
 from forerun.include.state.store import StoreDownError, StoreReader
@@ -125,15 +125,7 @@ class NightReader:
         failure = read_unopened(self.store, report.name, day)
         if failure is None:
             return None
-        hint = f"\n  hint: {failure.hint}" if failure.hint else ""
-        return NightRow(
-            report=report,
-            day=day,
-            group="",
-            records=None,
-            standing=None,
-            broken=f"could not be opened: {failure.what}{hint}",
-        )
+        return unopened_row(report, day, failure.what, failure.hint)
 
     def _records(self, report: str, day: str) -> DayRecords | None:
         mark = day_mark(self.store, report, day)

@@ -6,7 +6,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from forerun.doctors.airflow_condition import read_condition
 from forerun.include.oncall.day_records import read_day_records
+from forerun.include.oncall.night import with_unopened
 from forerun.include.oncall.night_reader import NightReader
 from forerun.include.oncall.standing import standing
 from forerun.include.state.failure import read_unopened
@@ -81,3 +83,8 @@ def test_a_day_that_cannot_be_opened_has_a_row_and_an_alert(days):
     (days.root / "no-folder").unlink()
     store = open_store(str(days.root / "no-folder"))
     assert read_unopened(store, "unopened", DAY) is None, "it could not be written"
+    (left,) = read_condition().unopened
+    assert (left.report, left.dag_id, left.day) == ("unopened", "unopened", DAY)
+    assert left.what.startswith("open_day has failed: [store")
+    (row,) = with_unopened((), read_condition())
+    assert (row.severity, row.broken.partition(":")[0]) == ("bad", "could not be opened")

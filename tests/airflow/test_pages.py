@@ -18,9 +18,11 @@ import pytest
 
 from forerun.airflow.pages import repair_pages
 from forerun.cli.app import run as run_command
+from forerun.doctors.airflow_condition import read_condition
 from forerun.include.days.handle import Day
 from forerun.include.days.instructions import read_told
 from forerun.include.days.results import read_pointer
+from forerun.include.oncall.airflow_condition import UnopenedDay
 from forerun.include.oncall.catalogue import spec_of_day
 from forerun.include.past.repair import begin_repair, find_repair
 from forerun.include.reports.run_policy import Retries
@@ -374,6 +376,30 @@ def test_a_dag_that_is_paused_is_said_wherever_its_day_is_shown(place):
     page = place.admin.get("/forerun/").text
     assert "DAG hidden is paused" not in page
     assert "scheduler has never given a sign of life: no task of any DAG begins" in page
+
+
+def test_a_day_that_only_airflow_knows_of_has_a_row_and_a_page(place, airflow_home):
+    day, what = "2026-04-02", "open_day has failed: [store-full] no room"
+    run = place.begin("hidden", "2026-03-19")
+    entries = f"/api/v2/dags/hidden/dagRuns/{run}/taskInstances/open_day/xcomEntries"
+    kept = {"report": "hidden", "day": day, "what": what, "hint": "Free <space>."}
+    for key, value in (("forerun_unopened_hidden", kept), ("forerun_unopened_odd", ["no", 1])):
+        answer = place.client.post(
+            entries, headers=place.admin.headers, json={"key": key, "value": value}
+        )
+        assert answer.status_code == 201, answer.text
+    shown = place.admin.get("/forerun/").text
+    assert f"could not be opened: {what}" in shown
+    page = place.admin.get(f"/forerun/days/hidden/{day}")
+    assert page.status_code == 200
+    assert "Free &lt;space&gt;." in page.text
+    assert read_condition().unopened == (UnopenedDay(dag_id="hidden", **kept),)
+    assert what not in place.guest.get("/forerun/").text
+    assert place.guest.get(f"/forerun/days/hidden/{day}").status_code == 404
+    gone = place.client.delete(f"{entries}/forerun_unopened_hidden", headers=place.admin.headers)
+    assert gone.status_code == 204
+    assert what not in place.admin.get("/forerun/").text
+    assert place.admin.get(f"/forerun/days/hidden/{day}").status_code == 404
 
 
 def told(place, day):

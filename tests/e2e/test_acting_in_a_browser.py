@@ -1,10 +1,15 @@
-"""A real Airflow and somebody at a keyboard, who tells days what to do, repairs and backfills."""
+"""A real Airflow and somebody at a keyboard, who tells days what to do, repairs and backfills.
+
+``FORERUN_TEST_PICTURES`` names a folder that gets the pictures of these pages for the docs.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,6 +17,7 @@ import pytest
 
 from forerun.include.machine.wall_clock import utc_now
 from tests.e2e.browser import CHROMIUM, Browser
+from tests.e2e.pictures import WIDE
 from tests.e2e.standalone import ROOT, StandaloneAirflow
 
 pytestmark = [
@@ -37,6 +43,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandaloneAirfl
 @pytest.fixture
 def browser(server: StandaloneAirflow) -> Iterator[Browser]:
     found = Browser()
+    found.size(*WIDE)
     found.cookie(server.url, "_token", server.token)
     yield found
     found.end()
@@ -55,6 +62,7 @@ def test_a_waiting_day_is_told_to_run_batch_and_publishes(server, browser):
     press_on(browser, "(document.activeElement.href || '').endsWith('/act')")
     browser.wait_for("document.querySelectorAll('.actions button').length === 2")
     browser.wait_for("document.body.innerText.includes('published as not complete: sales')")
+    take_picture(browser, "act-page")
     press_on(browser, "document.activeElement.innerText === 'Run batch now'")
     browser.wait_for("location.hash === '#told'")
     browser.wait_for("document.querySelector('ol.told').innerText.includes('admin')")
@@ -122,6 +130,7 @@ def test_a_range_of_days_is_priced_and_backfilled(server, browser):
     press_on(browser, "document.activeElement.innerText === 'Look'")
     browser.wait_for("document.body.innerText.includes('2 days that are missing')")
     assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    take_picture(browser, "backfill-page")
     press_on(browser, "document.activeElement.innerText === 'Begin 1 DAG run'")
     browser.wait_for(f"document.body.innerText.includes('{', '.join(days)}')")
     path = run_in_mode(server, "backfill")
@@ -156,6 +165,7 @@ def test_a_corrected_day_is_repaired_and_its_rows_are_read_before_they_are_publi
     browser.go(f"{server.url}/forerun/days/live/{day}/repair")
     browser.wait_for("document.querySelectorAll('table.diff tr.added').length === 2")
     assert browser.evaluate("document.querySelectorAll('table.diff tr.removed').length") == 1
+    take_picture(browser, "repair-page")
     press_on(browser, "document.activeElement.innerText === 'Publish the repair'")
     server.wait_for(f"{path}/taskInstances/publish", "success")
     browser.go(f"{server.url}/forerun/days/live/{day}/repair?again")
@@ -184,6 +194,11 @@ def published(server, day):
     return json.loads(
         (server.home / "store" / "results" / "live" / day / "pointer.json").read_text()
     )
+
+
+def take_picture(browser: Browser, name: str) -> None:
+    if folder := os.environ.get("FORERUN_TEST_PICTURES"):
+        browser.picture(Path(folder) / f"{name}.png")
 
 
 def press_on(browser: Browser, holds: str) -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import html
 import json
 import os
@@ -35,6 +36,7 @@ from tests.e2e.standalone import PATIENCE, ROOT, StandaloneAirflow
 pytestmark = [pytest.mark.airflow, pytest.mark.spark, pytest.mark.slow]
 DAG_FILE = ROOT / "tests" / "airflow" / "dag_files" / "bad_nights.py"
 WITHIN_S = 60.0
+UNOPENED = "could not be opened: open_day has failed: [store]"
 INCOMPLETE = "published with 1 source not complete"
 MISSED = "the deadline has passed; "
 FAILED = {
@@ -61,7 +63,12 @@ class Nights:
     seconds: dict[str, float] = field(default_factory=dict)
     said: dict[str, str] = field(default_factory=dict)
     wanted: list[str] = field(
-        default_factory=lambda: [INCOMPLETE, MISSED, *(text for _, text in FAILED.values())]
+        default_factory=lambda: [
+            INCOMPLETE,
+            MISSED,
+            UNOPENED,
+            *(text for _, text in FAILED.values()),
+        ]
     )
     seen: dict[str, tuple[datetime, str]] = field(default_factory=dict)
     stop: threading.Event = field(default_factory=threading.Event)
@@ -196,6 +203,49 @@ def test_a_day_that_could_not_be_opened_is_told_at_once(nights):
     nights.seconds["unopened (alert)"] = max(0.0, (sent - failed).total_seconds())
     assert "could not be opened: open_day has failed: [store" in told.read_text()
     in_time(nights, "unopened (alert)")
+
+
+def test_a_day_that_could_not_be_opened_has_a_line_that_airflow_keeps(nights):
+    failed = lambda: nights.ended("unopened", "open_day")  # noqa: E731
+    nights.until("unopened", failed, UNOPENED)
+    shown = nights.server.page(f"/forerun/days/unopened/{nights.day}")
+    assert UNOPENED in html.unescape(shown)
+    status = terminal(nights, "-m", "forerun", "status", "--store", nights.server.store)
+    assert f"unopened of {nights.day}: {UNOPENED}" in status.stdout, status
+    in_time(nights, "unopened")
+
+
+@pytest.fixture
+def full_disk(nights) -> Iterator[Path]:
+    """A file system of its own without a free byte, where the store of a report should be."""
+    disk = nights.server.home / "full-disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        with contextlib.suppress(OSError), (disk / "rest").open("wb", buffering=0) as rest:
+            while True:
+                rest.write(bytes(4096))
+        yield disk
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_full_disk_is_named_until_there_is_room(nights, full_disk):
+    nights.begin("full")
+    nights.server.wait_for(nights.runs["full"], "failed")
+    failed = lambda: nights.ended("full", "open_day")  # noqa: E731
+    text = "could not be opened: open_day has failed: [store-full]"
+    nights.until("full", failed, text)
+    assert "No space left on device" in nights.said["full"]
+    (full_disk / "rest").unlink()
+    cleared = {"dry_run": False, "dag_run_id": unquote(nights.runs["full"].rpartition("/")[2])}
+    cleared |= {"task_ids": ["open_day"], "only_failed": False}
+    nights.server.ask("/api/v2/dags/full/clearTaskInstances", cleared)
+    nights.server.wait_for(f"{nights.runs['full']}/taskInstances/open_day", "success")
+    assert text not in nights.tonight()
+    in_time(nights, "full")
 
 
 def test_a_day_that_goes_out_without_a_source_says_so(nights):

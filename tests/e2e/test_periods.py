@@ -80,9 +80,15 @@ def shop(tmp_path: Path) -> Shop:
     return Shop(tmp_path)
 
 
-@pytest.fixture(scope="module")
-def runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
-    with open_runner("sail", tmp_path_factory.mktemp("sail"), "local[1]") as runner:
+ENGINES = ["sail", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.slow])]
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def runner(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Runner]:
+    folder = tmp_path_factory.mktemp(request.param)
+    with open_runner(request.param, folder, "local[1]") as runner:
         yield runner
 
 

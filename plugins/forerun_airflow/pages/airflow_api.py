@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -19,6 +20,8 @@ from forerun.airflow.pages import AIRFLOW
 from forerun.include.machine.wall_clock import utc_now
 from forerun.include.oncall.actions import OVER, DagRunState
 from forerun.include.oncall.airflow_condition import (
+    LATELY,
+    UNOPENED,
     AirflowCondition,
     KnownDag,
     condition_of,
@@ -75,9 +78,10 @@ class AirflowApi:
         """
         now = utc_now()
         try:
-            health, errors, *dags = await asyncio.gather(
+            health, errors, left, *dags = await asyncio.gather(
                 self._ask("GET", "monitor/health"),
                 self._import_errors(),
+                self._unopened(now),
                 self._listed("dags?exclude_stale=false&paused=true", "dags"),
                 self._listed("dags?exclude_stale=false&has_import_errors=true", "dags"),
             )
@@ -85,7 +89,7 @@ class AirflowApi:
             return AirflowCondition(now=now, unknown=error.message)
         traces = {(one["bundle_name"], one["filename"]): one["stack_trace"] for one in errors}
         known = {one["dag_id"]: _known(one) for listed in dags for one in listed}
-        return condition_of(now, health, tuple(known.values()), traces)
+        return condition_of(now, health, tuple(known.values()), traces, left)
 
     async def dag_run(self, dag_id: str, run_id: str) -> DagRunState | None:
         """The state of a DAG run and its tasks; None if Airflow does not know it or its DAG."""
@@ -145,6 +149,21 @@ class AirflowApi:
                 return []
             raise
 
+    async def _unopened(self, now: datetime) -> list[tuple[str, Any]]:
+        """Return what tasks have left of days that could not be opened lately, with their DAGs;
+        nothing where whoever asks may not see such entries."""
+        at = "dags/~/dagRuns/~/taskInstances/~/xcomEntries"
+        since = (now - LATELY).isoformat()
+        asked = f"xcom_key_prefix_pattern={UNOPENED}&run_after_gte={quote(since)}"
+        try:
+            listed = await self._listed(f"{at}?{asked}", "xcom_entries")
+        except AirflowRefusedError as error:
+            if error.status == 403:
+                return []
+            raise
+        found = await asyncio.gather(*(self._ask("GET", _entry(one)) for one in listed))
+        return [(one["dag_id"], one["value"]) for one in found]
+
     async def _listed(self, path: str, name: str) -> list[dict[str, Any]]:
         """Return all of a list, page by page."""
         found: list[dict[str, Any]] = []
@@ -185,6 +204,12 @@ def _known(dag: Mapping[str, Any]) -> KnownDag:
 async def airflow_condition(request: Request) -> AirflowCondition:
     """Return how Airflow is, for a page whose handler runs in a thread."""
     return await AirflowApi(request).condition()
+
+
+def _entry(listed: Mapping[str, Any]) -> str:
+    task, key = quote(listed["task_id"], safe=""), quote(listed["key"], safe="")
+    at = _place(listed["dag_id"], listed["run_id"])
+    return f"{at}/taskInstances/{task}/xcomEntries/{key}?deserialize=true"
 
 
 def _place(dag_id: str, run_id: str) -> str:

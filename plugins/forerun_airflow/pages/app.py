@@ -27,7 +27,7 @@ from forerun.include.oncall.actions import DagRunState
 from forerun.include.oncall.airflow_condition import AirflowCondition
 from forerun.include.oncall.catalogue import KnownReport, days_opened_by, find_report, known_reports
 from forerun.include.oncall.day_view import read_day_view
-from forerun.include.oncall.night import NightRow, grouped, notices
+from forerun.include.oncall.night import NightRow, grouped, notices, with_unopened
 from forerun.include.oncall.night_reader import NightReader
 from forerun.include.oncall.plan_graph import read_plan_graph
 from forerun.include.oncall.progress import progress_of
@@ -119,7 +119,7 @@ class _Pages:
     ) -> str:
         """A line per report and day, of all that whoever asks may see."""
         night = self.reader.night()
-        rows = tuple(row.under(condition) for row in night.of(dags))
+        rows = tuple(row.under(condition) for row in with_unopened(night.of(dags), condition, dags))
         shown = [row for row in rows if show in ("", row.severity)]
         known = {"night": night, "rows": rows, "groups": grouped(shown), "show": show}
         known["notices"] = notices(condition, rows)
@@ -148,7 +148,14 @@ class _Pages:
         condition: AirflowCondition = CONDITION,
     ) -> str:
         """A day in full, with what Airflow does for it as long as it is not published."""
-        row = (await in_thread(self.row, report, day, dags)).under(condition)
+        try:
+            row = (await in_thread(self.row, report, day, dags)).under(condition)
+        except UnknownError:
+            left = with_unopened((), condition, dags)
+            found = [one for one in left if (one.report.name, one.day) == (report, day)]
+            if not found:
+                raise
+            row = found[0]
         run = await _run_of(request, row)
         return await in_thread(self._day, request, row, dags, changeable, condition, run)
 

@@ -83,7 +83,8 @@ class _Keeper:
             record_failure(day.store, day.at, failure)
 
     def _tell_unopened(self, context: Any, failure: Failure) -> None:
-        """Tell first: the store may be what has failed."""
+        """Tell first: the store may be what has failed. Then Airflow keeps what it would."""
+        from forerun.include.oncall.airflow_condition import UNOPENED, UnopenedDay
         from forerun.include.oncall.alerts import unopened_alert
         from forerun.include.state.failure import record_unopened
         from forerun.include.state.opening import open_store
@@ -93,8 +94,19 @@ class _Keeper:
         day = report_date(context, self._spec)
         page = page_of(self._spec.name, day.isoformat())
         tell(self._notify, unopened_alert(self._spec, day, failure, utc_now(), page))
-        store = open_store(store_uri(self._spec))
-        record_unopened(store, self._spec.name, day.isoformat(), failure)
+        try:
+            store = open_store(store_uri(self._spec))
+            record_unopened(store, self._spec.name, day.isoformat(), failure)
+        except ForerunError:
+            left = UnopenedDay(
+                report=self._spec.name,
+                dag_id=context["ti"].dag_id,
+                day=day.isoformat(),
+                what=failure.what,
+                hint=failure.hint,
+            )
+            context["ti"].xcom_push(f"{UNOPENED}_{self._spec.name}", left.left)
+            raise
 
     def _opened(self, context: Any) -> OpenedDay | None:
         if context["ti"].task_id == self._day_task:

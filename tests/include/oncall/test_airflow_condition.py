@@ -13,7 +13,7 @@ from forerun.include.oncall.airflow_condition import (
     error_line,
 )
 from forerun.include.oncall.catalogue import KnownReport
-from forerun.include.oncall.night import make_row, notices
+from forerun.include.oncall.night import make_row, notices, with_unopened
 from tests.include.oncall.dag_days import at, dag_day
 
 NOW = at(11)
@@ -145,3 +145,15 @@ def test_the_error_of_a_file_is_the_line_that_names_it():
     )
     assert error_line(trace) == "SpecError: [report] no column chanel"
     assert error_line("") == ""
+
+
+def test_a_day_that_could_not_be_opened_is_a_row_unless_the_store_knows_it():
+    left = {"report": "sums", "day": "2026-03-01", "what": "open_day has failed", "hint": "h"}
+    odd = ("no", {"report": "sums"}, {**left, "day": 3})
+    entries = [("sums_dag", left), *(("sums_dag", one) for one in odd)]
+    condition = condition_of(NOW, health(), (), {}, entries)
+    (row,) = with_unopened((), condition)
+    assert (row.report, row.day) == (KnownReport("sums", "sums_dag"), "2026-03-01")
+    assert row.broken == "could not be opened: open_day has failed\n  hint: h"
+    assert with_unopened((row,), condition) == (row,)
+    assert with_unopened((), condition, frozenset({"other"})) == ()
