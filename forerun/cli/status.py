@@ -130,7 +130,7 @@ def _share(row: NightRow) -> str:
 
 
 def _advice(row: NightRow) -> str:
-    """What is wrong with a day, in full, and the first thing to do."""
+    """Return what is wrong with a day, in full, and the first thing to do."""
     if row.standing is None:
         return f"\n{row.report.name} of {row.day}: {row.broken}"
     lines = [f"\n{row.report.name} of {row.day}: {row.standing.what}"]

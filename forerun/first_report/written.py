@@ -105,7 +105,7 @@ def write(report: FirstReport, into: Path, *, force: bool) -> list[Path]:
 
 
 def _is_about(table: SeenTable, tables: Sequence[SeenTable]) -> tuple[bool, bool, int]:
-    """How much a table is what a report is about: it has days, names rows of others, is large."""
+    """Return by what tables are chosen to report about: having days, naming others' rows, size."""
     named = named_by(table, _others(table, tables))
     return bool(table.layout.days), bool(named), table.rows
 

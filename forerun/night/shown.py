@@ -150,14 +150,14 @@ def _attempt_text(one: Attempt, clock: NightClock) -> str:
 
 
 def margin_text(seconds: float) -> str:
-    """How much time is left before a deadline, or missing."""
+    """Return how much time is left before a deadline, or missing."""
     if seconds < -1e-6:
         return f"{_LATE} {minutes_text(-seconds)}"
     return f"{minutes_text(seconds)} left"
 
 
 def minutes_text(seconds: float) -> str:
-    """So much time, as people say it."""
+    """Return a length of time, as people say it."""
     minutes = round(seconds / 60)
     if minutes == 0 and seconds > 0:
         return f"{seconds:.0f} s"

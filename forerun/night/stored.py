@@ -182,7 +182,7 @@ class _StoredReports:
         return found
 
     def add(self, spec: ReportSpec, day: date) -> bool:
-        """Whether a report can be planned for a day; if not, it is left out."""
+        """Return whether a report can be planned for a day; if not, it is left out."""
         with self._or_left_out(spec.name):
             report, fit = self._known(spec, day)
             self.reports.append(report)
@@ -280,7 +280,7 @@ class _Shared:
         self._prices = declared.prices if declared and declared.prices else of_reports
 
     def remarks(self) -> tuple[str, ...]:
-        """Who has prices of its own that the night does not have."""
+        """Return who has prices of its own that the night does not have."""
         night = (self._prices, self._timezone)
         others = [s for s in self._specs if s.policy.prices]
         names = [s.name for s in others if (s.policy.prices, s.timezone) != night]

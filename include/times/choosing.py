@@ -278,8 +278,8 @@ class _Choosing:
         return curves
 
     def _size(self) -> float:
-        """How large the day is expected to be, as a part of usual ones: the mean over the sources
-        of which the ledger says what usual is."""
+        """Return how large the day is expected to be, as a part of usual ones: the mean over the
+        sources of which the ledger says what usual is."""
         entries = final_runs(self._history, self._day.spec.runs)
         parts = []
         for name, curve in self._curves.items():

@@ -302,7 +302,7 @@ def _refused(wanted: SlotRequest, look: Look) -> str:
 
 
 def _is_whole(data: bytes) -> bool:
-    """Whether bytes are a sealed document, whatever it says."""
+    """Return whether bytes are a sealed document, whatever it says."""
     try:
         return unseal(data, "the leases")[1]
     except ContractError:

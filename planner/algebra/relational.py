@@ -164,7 +164,7 @@ class Join(Relation):
 class AggregateCall:
     """An aggregate function over input columns' expressions, e.g. ``sum(a * b)``.
 
-    ``name`` is the canonical one (:mod:`forerun.planner.algebra.aggregate_functions`); ``count``
+    ``name`` is the canonical one (:mod:`forerun.planner.algebra.aggregates.functions`); ``count``
     without arguments is ``count(*)``. ``where`` is the FILTER clause. ``determined``: a function
     that may have to choose among rows that tie (``max_by``) chooses among equal values here, so its
     value depends on the rows of the group alone. It follows from the rows and says nothing new of

@@ -6,7 +6,7 @@ every function has a :class:`FunctionKind` here, and one that the table does not
 test compares the table with ``SHOW FUNCTIONS`` of the Spark that is installed: a new release cannot
 bring a function that nobody has looked at.
 
-Aggregate functions are in :mod:`forerun.planner.algebra.aggregate_functions`, window functions and
+Aggregate functions are in :mod:`forerun.planner.algebra.aggregates.functions`, window functions and
 generators in :mod:`forerun.planner.algebra.functions`.
 """
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from forerun.planner.algebra.aggregate_functions import function
-from forerun.planner.algebra.aggregate_record import Mean
+from forerun.planner.algebra.aggregates.functions import function
+from forerun.planner.algebra.aggregates.record import Mean
 from forerun.planner.algebra.dispatch import operator_pass
 from forerun.planner.algebra.predicates import null_aware_pair, split_condition
 from forerun.planner.algebra.relational import (

@@ -1,14 +1,14 @@
 """Means of DECIMALs taken apart: a sum and a count, shared with the other calls of the aggregate.
 
 Spark's AVG of a DECIMAL is its sum over its count, rounded once, and so is what a kept state of it
-is finished to (:func:`forerun.planner.algebra.aggregate_states.quotient`). Sums and counts can be
+is finished to (:func:`forerun.planner.algebra.aggregates.states.quotient`). Sums and counts can be
 added up over parts of a group (:mod:`forerun.planner.exact.sums`), means cannot.
 """
 
 from __future__ import annotations
 
-from forerun.planner.algebra.aggregate_functions import function, result_type
-from forerun.planner.algebra.aggregate_states import Fold, State, together
+from forerun.planner.algebra.aggregates.functions import function, result_type
+from forerun.planner.algebra.aggregates.states import Fold, State, together
 from forerun.planner.algebra.relational import Aggregate, AggregateCall
 from forerun.planner.algebra.scalar import Ref, Scalar, substitute
 from forerun.planner.algebra.types import Column

@@ -23,8 +23,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from forerun.planner.algebra.aggregate_functions import function, result_type
-from forerun.planner.algebra.aggregate_record import Empty, Mean
+from forerun.planner.algebra.aggregates.functions import function, result_type
+from forerun.planner.algebra.aggregates.record import Empty, Mean
 from forerun.planner.algebra.functions import MAX_PRECISION, decimal_result
 from forerun.planner.algebra.relational import Aggregate, AggregateCall, Project, Relation, walk
 from forerun.planner.algebra.scalar import (

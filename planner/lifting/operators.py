@@ -22,8 +22,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from forerun.planner.algebra.aggregate_functions import answer_of, function, value_when_empty
-from forerun.planner.algebra.aggregate_record import Answer, Empty
+from forerun.planner.algebra.aggregates.functions import answer_of, function, value_when_empty
+from forerun.planner.algebra.aggregates.record import Answer, Empty
 from forerun.planner.algebra.dispatch import operator_pass
 from forerun.planner.algebra.relational import (
     Aggregate,

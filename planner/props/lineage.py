@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from forerun.planner.algebra.aggregate_functions import is_aggregate
+from forerun.planner.algebra.aggregates.functions import is_aggregate
 from forerun.planner.algebra.dispatch import operator_pass
 from forerun.planner.algebra.relational import (
     Aggregate,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
-from forerun.planner.algebra.aggregate_functions import function, is_aggregate
-from forerun.planner.algebra.aggregate_record import Nulls
+from forerun.planner.algebra.aggregates.functions import function, is_aggregate
+from forerun.planner.algebra.aggregates.record import Nulls
 from forerun.planner.algebra.dispatch import operator_pass
 from forerun.planner.algebra.predicates import STRICT, null_rejected
 from forerun.planner.algebra.relational import (

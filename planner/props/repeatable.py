@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
 
-from forerun.planner.algebra.aggregate_functions import answer_of, function, is_aggregate
-from forerun.planner.algebra.aggregate_record import Answer, Rounding
+from forerun.planner.algebra.aggregates.functions import answer_of, function, is_aggregate
+from forerun.planner.algebra.aggregates.record import Answer, Rounding
 from forerun.planner.algebra.dispatch import operator_pass
 from forerun.planner.algebra.relational import (
     Aggregate,

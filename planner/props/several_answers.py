@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from forerun.planner.algebra.aggregate_functions import answer_of, is_aggregate, is_by_order
-from forerun.planner.algebra.aggregate_record import Answer
+from forerun.planner.algebra.aggregates.functions import answer_of, is_aggregate, is_by_order
+from forerun.planner.algebra.aggregates.record import Answer
 from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,

@@ -12,8 +12,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from forerun.planner.algebra.aggregate_functions import function
-from forerun.planner.algebra.aggregate_record import Mean
+from forerun.planner.algebra.aggregates.functions import function
+from forerun.planner.algebra.aggregates.record import Mean
 from forerun.planner.algebra.dispatch import operator_pass
 from forerun.planner.algebra.predicates import split_condition
 from forerun.planner.algebra.relational import (

@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from forerun.planner.algebra.aggregate_functions import result_type
+from forerun.planner.algebra.aggregates.functions import result_type
 from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,

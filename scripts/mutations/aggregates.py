@@ -5,7 +5,7 @@ from __future__ import annotations
 from scripts.mutations.mutation import Mutation
 
 _RULES = "planner/rules/incremental"
-_STATES = "planner/algebra/aggregate_states.py"
+_STATES = "planner/algebra/aggregates/states.py"
 AGGREGATES = (
     Mutation(
         "aggregate: the hidden count dropped", f"{_RULES}/aggregate.py",
@@ -30,12 +30,12 @@ AGGREGATES = (
         'count_rows(condition, weight), "sum"', 'count_rows(condition, weight), "max"',
     ),
     Mutation(
-        "states: minima merged by their maximum", "planner/algebra/simple_states.py",
+        "states: minima merged by their maximum", "planner/algebra/aggregates/simple_states.py",
         "lambda _: again, call.name, types.first_argument",
         'lambda _: again, {"min": "max"}.get(call.name, call.name), types.first_argument',
     ),
     Mutation(
-        "states: averages of averages", "planner/algebra/simple_states.py",
+        "states: averages of averages", "planner/algebra/aggregates/simple_states.py",
         'initial, "sum", types.sum_type', 'initial, "max", types.sum_type',
     ),
     Mutation(
@@ -43,15 +43,17 @@ AGGREGATES = (
         "guards = rest if call.where is None else (call.where, *rest)", "guards = rest",
     ),
     Mutation(
-        "deviations: parts with other means only added up", "planner/algebra/moments.py",
+        "deviations: parts with other means only added up", "planner/algebra/aggregates/moments.py",
         'within = Call("+", (given, _times(rows, between)), DOUBLE)', "within = given",
     ),
     Mutation(
-        "deviations: the mean of a constant is off by its last bit", "planner/algebra/moments.py",
+        "deviations: the mean of a constant is off by its last bit",
+        "planner/algebra/aggregates/moments.py",
         'return Call("case", (Call("=", (low, high), BOOLEAN), low, mean), DOUBLE)', "return mean",
     ),
     Mutation(
-        "deviations: a part counts once, whatever rows it is of", "planner/algebra/moments.py",
+        "deviations: a part counts once, whatever rows it is of",
+        "planner/algebra/aggregates/moments.py",
         '(total, AggregateCall("sum", (_times(rows, mean),)))',
         '(total, AggregateCall("sum", (mean,)))',
     ),
@@ -64,21 +66,21 @@ AGGREGATES = (
         'Call("case", (one, Ref(low), error), value.type)', "Ref(low)",
     ),
     Mutation(
-        "aggregates: floating-point sums are taken back", "planner/algebra/aggregate_functions.py",
+        "aggregates: floating-point sums are taken back", "planner/algebra/aggregates/functions.py",
         "if signed and (known.retraction is Retraction.NONE or known.is_rounded(given)):",
         "if signed and known.retraction is Retraction.NONE:",
     ),
     Mutation(
-        "parts: counts of parts counted", "planner/algebra/aggregate_functions.py",
+        "parts: counts of parts counted", "planner/algebra/aggregates/functions.py",
         'merged_by="sum",\n        work=0', 'merged_by="count",\n        work=0',
     ),
     Mutation(
         "averages: a sum is divided in its own type, which rounds twice",
-        "planner/algebra/aggregate_states.py", "dividend = cast(total, type_)", "dividend = total",
+        "planner/algebra/aggregates/states.py", "dividend = cast(total, type_)", "dividend = total",
         suite=("tests/properties/test_averages.py", "-m", "spark"),
     ),
     Mutation(
-        "averages: of wide decimals are kept, too", "planner/algebra/aggregate_functions.py",
+        "averages: of wide decimals are kept, too", "planner/algebra/aggregates/functions.py",
         "state_over=types.is_averaged", "state_over=_numbers",
         suite=("tests/properties/test_averages.py", "-m", "not spark"),
     ),

@@ -459,7 +459,13 @@ def answers(folder: Path, now: datetime, asks: int) -> dict[str, list[float]]:
         assert "cannot be read" not in answer.text
         return time.perf_counter() - started
 
-    took: dict[str, list[float]] = {"cold": [timed("/")]}
+    def first(path: str) -> list[float]:
+        asked = time.perf_counter()
+        while client.get(path).status_code == 503:  # it is read in the background
+            time.sleep(0.1)
+        return [time.perf_counter() - asked]
+
+    took = {"cold": first("/")}
     took["night"] = []
     for _ in range(asks):  # slowly, so that the night is read anew again and again meanwhile
         took["night"].append(timed("/"))
@@ -474,10 +480,7 @@ def answers(folder: Path, now: datetime, asks: int) -> dict[str, list[float]]:
         for source in source_names(store, name)[:1]
     ]
     for page in ("savings", "state", "arrivals", "schedule"):
-        asked = time.perf_counter()
-        while client.get(f"/{page}").status_code == 503:  # it is read in the background
-            time.sleep(0.1)
-        took[f"{page}, first"] = [time.perf_counter() - asked]
+        took[f"{page}, first"] = first(f"/{page}")
         took[page] = [timed(f"/{page}") for _ in range(asks)]
     old = day - timedelta(days=60)
     if store.folders(f"reports/{some[0]}/{old}"):

@@ -61,6 +61,9 @@ ROOMS = {
         "versions", "connections", "day", "retries", "assets", "pages", "watching", "tasks",
         "authoring", "links", "plugin",
     ),
+    "planner/algebra/aggregates": (
+        "types", "states", "simple_states", "record", "moments", "functions",
+    ),
     "planner/sql": (
         "syntax", "binding", "subqueries", "printing", "spark_faults", "reading", "query_block",
         "frontend", "question",

@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import reduce
 from typing import Any
 
-from forerun.planner.algebra.aggregate_functions import canonical
+from forerun.planner.algebra.aggregates.functions import canonical
 from forerun.planner.algebra.relational import AggregateCall
 from forerun.planner.algebra.types import BIGINT, DataType, decimal
 from tests.oracles.casts import to_decimal, to_integer

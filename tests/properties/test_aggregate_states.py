@@ -11,9 +11,9 @@ from itertools import product
 
 import pytest
 
-from forerun.planner.algebra.aggregate_functions import TABLE, partial_state, type_of
-from forerun.planner.algebra.aggregate_record import AggregateFunction, Answer, Rounding
-from forerun.planner.algebra.aggregate_states import State, folded, states_of
+from forerun.planner.algebra.aggregates.functions import TABLE, partial_state, type_of
+from forerun.planner.algebra.aggregates.record import AggregateFunction, Answer, Rounding
+from forerun.planner.algebra.aggregates.states import State, folded, states_of
 from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,

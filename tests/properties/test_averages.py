@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from forerun.planner.algebra.aggregate_functions import partial_state
-from forerun.planner.algebra.aggregate_states import quotient
-from forerun.planner.algebra.aggregate_types import average_type, sum_type
+from forerun.planner.algebra.aggregates.functions import partial_state
+from forerun.planner.algebra.aggregates.states import quotient
+from forerun.planner.algebra.aggregates.types import average_type, sum_type
 from forerun.planner.algebra.relational import AggregateCall
 from forerun.planner.algebra.scalar import Ref
 from forerun.planner.algebra.types import BIGINT, Column, ColumnId, decimal

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from forerun.planner.algebra.aggregate_functions import TABLE, function, type_of
-from forerun.planner.algebra.aggregate_record import Rounding
+from forerun.planner.algebra.aggregates.functions import TABLE, function, type_of
+from forerun.planner.algebra.aggregates.record import Rounding
 from forerun.planner.algebra.nested import array_of
 from forerun.planner.algebra.relational import (
     Aggregate,

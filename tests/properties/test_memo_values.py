@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from forerun.planner.algebra.aggregate_functions import result_type
+from forerun.planner.algebra.aggregates.functions import result_type
 from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from forerun.planner.algebra.aggregate_functions import result_type
+from forerun.planner.algebra.aggregates.functions import result_type
 from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from forerun.planner.algebra import signatures
-from forerun.planner.algebra.aggregate_functions import is_aggregate
+from forerun.planner.algebra.aggregates.functions import is_aggregate
 from forerun.planner.algebra.clock_texts import taken_as
 from tests.spark.typed_columns import TYPES, analyzed, make_table
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from forerun.planner.algebra import aggregate_functions, functions
+from forerun.planner.algebra import functions
+from forerun.planner.algebra.aggregates import functions as aggregate_functions
 from forerun.planner.algebra.spark_functions import ALWAYS_REFUSED, KINDS
 from forerun.spark_jobs.engines.spark import SparkEngine
 

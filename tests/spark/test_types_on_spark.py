@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from forerun.planner.algebra import signatures
-from forerun.planner.algebra.aggregate_functions import is_aggregate
+from forerun.planner.algebra.aggregates.functions import is_aggregate
 from tests.spark.typed_columns import TYPES, differing, make_table
 
 pytestmark = pytest.mark.spark

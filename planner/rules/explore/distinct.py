@@ -23,8 +23,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from forerun.planner.algebra.aggregate_functions import answer_of, function
-from forerun.planner.algebra.aggregate_record import Answer
+from forerun.planner.algebra.aggregates.functions import answer_of, function
+from forerun.planner.algebra.aggregates.record import Answer
 from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,

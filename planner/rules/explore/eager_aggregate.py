@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from forerun.planner.algebra.aggregate_functions import function, type_of
-from forerun.planner.algebra.aggregate_record import Empty
+from forerun.planner.algebra.aggregates.functions import function, type_of
+from forerun.planner.algebra.aggregates.record import Empty
 from forerun.planner.algebra.predicates import null_strict, split_condition
 from forerun.planner.algebra.relational import (
     Aggregate,

@@ -33,9 +33,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from forerun.planner.algebra.aggregate_functions import function, type_of
-from forerun.planner.algebra.aggregate_record import Adds
-from forerun.planner.algebra.aggregate_states import ONE, ZERO
+from forerun.planner.algebra.aggregates.functions import function, type_of
+from forerun.planner.algebra.aggregates.record import Adds
+from forerun.planner.algebra.aggregates.states import ONE, ZERO
 from forerun.planner.algebra.functions import decimal_result
 from forerun.planner.algebra.predicates import null_strict, rejects_nulls_of, split_condition
 from forerun.planner.algebra.relational import (

@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from forerun.planner.algebra.aggregate_functions import partial_state
-from forerun.planner.algebra.aggregate_states import (
+from forerun.planner.algebra.aggregates.functions import partial_state
+from forerun.planner.algebra.aggregates.states import (
     Fold,
     State,
     count_part,

@@ -29,8 +29,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from forerun.planner.algebra.aggregate_functions import answer_of
-from forerun.planner.algebra.aggregate_record import Answer
+from forerun.planner.algebra.aggregates.functions import answer_of
+from forerun.planner.algebra.aggregates.record import Answer
 from forerun.planner.algebra.predicates import split_condition
 from forerun.planner.algebra.relational import (
     Aggregate,

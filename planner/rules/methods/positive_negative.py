@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from forerun.planner.algebra.aggregate_functions import type_of
+from forerun.planner.algebra.aggregates.functions import type_of
 from forerun.planner.algebra.relational import (
     Aggregate,
     Filter,

@@ -25,8 +25,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from forerun.planner.algebra.aggregate_functions import function
-from forerun.planner.algebra.aggregate_states import states_of
+from forerun.planner.algebra.aggregates.functions import function
+from forerun.planner.algebra.aggregates.states import states_of
 from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from forerun.planner.algebra.aggregate_functions import answer_of, function, type_of
-from forerun.planner.algebra.aggregate_record import Answer
+from forerun.planner.algebra.aggregates.functions import answer_of, function, type_of
+from forerun.planner.algebra.aggregates.record import Answer
 from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,

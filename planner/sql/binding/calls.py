@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from forerun.planner.algebra.aggregate_functions import is_aggregate
+from forerun.planner.algebra.aggregates.functions import is_aggregate
 from forerun.planner.algebra.functions import GENERATORS, WINDOW_ONLY, result_type
 from forerun.planner.algebra.nested import FIELD, array_of, element_type
 from forerun.planner.algebra.scalar import Call, Literal, Scalar, references

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from forerun.planner.algebra.aggregate_functions import is_aggregate
+from forerun.planner.algebra.aggregates.functions import is_aggregate
 from forerun.planner.algebra.higher_order import LAMBDA, VARIABLE
 from forerun.planner.algebra.nested import ELEMENT, FIELD
 from forerun.planner.algebra.relational import AggregateCall, SortKey, WindowCall

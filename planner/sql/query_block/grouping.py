@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from forerun.planner.algebra.aggregate_functions import function, is_aggregate, type_of
-from forerun.planner.algebra.aggregate_record import AggregateFunction
+from forerun.planner.algebra.aggregates.functions import function, is_aggregate, type_of
+from forerun.planner.algebra.aggregates.record import AggregateFunction
 from forerun.planner.algebra.relational import Aggregate, AggregateCall
 from forerun.planner.algebra.scalar import TRUE, Call, Literal, Ref, Scalar, walk
 from forerun.planner.algebra.signatures import WITHOUT_DISTINCT

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from forerun.planner.algebra.aggregate_functions import is_aggregate
+from forerun.planner.algebra.aggregates.functions import is_aggregate
 from forerun.planner.sql.query_block.grouping import call_name
 from forerun.planner.sql.syntax.dialect import parse
 from forerun.planner.sql.syntax.text import QueryText

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from forerun.planner.algebra.aggregate_functions import function, is_aggregate
+from forerun.planner.algebra.aggregates.functions import function, is_aggregate
 from forerun.planner.algebra.relational import SortKey
 from forerun.planner.algebra.scalar import Literal, Scalar, references
 from forerun.planner.algebra.type_kinds import is_ordered, kind_of

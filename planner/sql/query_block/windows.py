@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from forerun.planner.algebra.aggregate_functions import canonical, function, is_aggregate
+from forerun.planner.algebra.aggregates.functions import canonical, function, is_aggregate
 from forerun.planner.algebra.functions import window_type
 from forerun.planner.algebra.relational import SortKey, Window, WindowCall
 from forerun.planner.algebra.scalar import Literal, Ref, Scalar

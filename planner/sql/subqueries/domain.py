@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from forerun.planner.algebra.aggregate_functions import value_when_empty
+from forerun.planner.algebra.aggregates.functions import value_when_empty
 from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,

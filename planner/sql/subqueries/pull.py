@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from forerun.planner.algebra.aggregate_functions import value_when_empty
+from forerun.planner.algebra.aggregates.functions import value_when_empty
 from forerun.planner.algebra.relational import (
     Aggregate,
     Filter,

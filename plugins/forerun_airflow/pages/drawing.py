@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from markupsafe import Markup, escape
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:
@@ -20,10 +22,14 @@ class Shape:
     href: str = ""
 
     @property
-    def attributes(self) -> dict[str, object]:
-        """All attributes, numbers to a tenth of a pixel."""
-        shown = {k: f"{v:.1f}" if isinstance(v, float) else v for k, v in self.at}
-        return {"class": self.look, **shown}
+    def attributes(self) -> Markup:
+        """Return all attributes as markup, numbers to a tenth of a pixel."""
+        shown = " ".join(f'{k}="{_written(value)}"' for k, value in self.at)
+        return Markup(f'class="{escape(self.look)}" {shown}')
+
+
+def _written(value: str | float) -> str:
+    return f"{value:.1f}" if isinstance(value, float) else escape(value)
 
 
 @dataclass(slots=True)

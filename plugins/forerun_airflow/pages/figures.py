@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
-from forerun.include.machine.settings import cpu_hour_cost
+from forerun.include.machine.settings import CpuHourCost, cpu_hour_cost
 
+_RATE: ContextVar[CpuHourCost | None] = ContextVar("rate", default=None)
 _FAR = 3
 """Beyond so many days from the report's date a time is written with its own date."""
 
@@ -44,10 +48,21 @@ def cpu(seconds: float | None) -> str:
     return f"{seconds:,.0f}" if seconds >= 100 else f"{seconds:.1f}"
 
 
+@contextmanager
+def priced() -> Iterator[None]:
+    """Let :func:`money` go by what the deployment says now, which is asked for once: a page has
+    hundreds of figures."""
+    token = _RATE.set(cpu_hour_cost())
+    try:
+        yield
+    finally:
+        _RATE.reset(token)
+
+
 def money(weighted_cpu_s: float | None) -> str:
     """Return what CPU seconds times prices cost; nothing where the deployment does not say what a
     CPU hour costs."""
-    rate = cpu_hour_cost()
+    rate = _RATE.get()
     return "" if rate is None or weighted_cpu_s is None else rate.text(weighted_cpu_s)
 
 

@@ -48,7 +48,8 @@ def where_of(request: Request) -> Where:
 
 def render(template: str, where: Where, **values: object) -> str:
     """A page."""
-    return _environment().get_template(template).render(where=where, **values)
+    with figures.priced():
+        return _environment().get_template(template).render(where=where, **values)
 
 
 def _breakable(text: str) -> Markup:

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 def has_trigger(day: Day, opened: OpenedDay, run: int) -> bool:
-    """Whether a run may start before its time: not on a day that goes straight to its end, is over,
-    or only tried."""
+    """Return whether a run may start before its time: not on a day that goes straight to its end,
+    is over, or only tried."""
     return day.spec.policy.runs[run - 1].when is not None and opened.duty.moves
 
 
 def starts_early(day: Day, run: int, events: Events, log: logging.Logger) -> bool:
-    """Whether the trigger of a run has fired. Its start is then in the day's schedule."""
+    """Return whether the trigger of a run has fired. Its start is then in the day's schedule."""
     from forerun.include.times.early_start import EarlyStart
 
     now = utc_now()

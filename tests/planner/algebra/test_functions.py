@@ -7,7 +7,7 @@ import re
 import pytest
 
 from forerun.planner.algebra import functions, nested
-from forerun.planner.algebra.aggregate_functions import value_when_empty
+from forerun.planner.algebra.aggregates.functions import value_when_empty
 from forerun.planner.algebra.functions import (
     adjusted_decimal,
     decimal_result,

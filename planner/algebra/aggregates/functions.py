@@ -8,9 +8,19 @@ equal fingerprints, costs and states.
 
 from __future__ import annotations
 
-from forerun.planner.algebra import aggregate_types as types
-from forerun.planner.algebra import simple_states as states
-from forerun.planner.algebra.aggregate_record import (
+from forerun.planner.algebra.aggregates import simple_states as states
+from forerun.planner.algebra.aggregates import types
+from forerun.planner.algebra.aggregates.moments import (
+    CORRELATION,
+    COVARIANCE,
+    VARIANCE,
+    Finish,
+    Products,
+    correlation,
+    moments_state,
+    spread,
+)
+from forerun.planner.algebra.aggregates.record import (
     Adds,
     AggregateFunction,
     Answer,
@@ -21,17 +31,7 @@ from forerun.planner.algebra.aggregate_record import (
     Rounding,
     Types,
 )
-from forerun.planner.algebra.aggregate_states import State
-from forerun.planner.algebra.moments import (
-    CORRELATION,
-    COVARIANCE,
-    VARIANCE,
-    Finish,
-    Products,
-    correlation,
-    moments_state,
-    spread,
-)
+from forerun.planner.algebra.aggregates.states import State
 from forerun.planner.algebra.relational import AggregateCall
 from forerun.planner.algebra.scalar import FALSE, TRUE, Literal
 from forerun.planner.algebra.types import BIGINT, BOOLEAN, DataType
@@ -297,7 +297,7 @@ def function(name: str) -> AggregateFunction:
     if known is None:
         raise UnknownFunctionError(
             f"{name} is no aggregate function that the planner knows",
-            hint="add it to planner/algebra/aggregate_functions.py (CONTRIBUTING.md)",
+            hint="add it to planner/algebra/aggregates/functions.py (CONTRIBUTING.md)",
         )
     return _BY_NAME[known]
 

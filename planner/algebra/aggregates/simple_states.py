@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from forerun.planner.algebra import aggregate_types as types
-from forerun.planner.algebra.aggregate_states import (
+from forerun.planner.algebra.aggregates import types
+from forerun.planner.algebra.aggregates.states import (
     ZERO,
     Fold,
     New,

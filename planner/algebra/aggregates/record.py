@@ -1,6 +1,6 @@
 """The record of an aggregate function: all that the planner knows of it.
 
-The table itself is :mod:`forerun.planner.algebra.aggregate_functions`.
+The table itself is :mod:`forerun.planner.algebra.aggregates.functions`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
-from forerun.planner.algebra import aggregate_types as types
-from forerun.planner.algebra.aggregate_states import State
+from forerun.planner.algebra.aggregates import types
+from forerun.planner.algebra.aggregates.states import State
 from forerun.planner.algebra.relational import AggregateCall
 from forerun.planner.algebra.types import DataType
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from forerun.planner.algebra.aggregate_states import (
+from forerun.planner.algebra.aggregates.states import (
     ONE,
     ZERO,
     Fold,

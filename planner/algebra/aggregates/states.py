@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from forerun.planner.algebra.aggregate_types import COUNT, averaged_sum, bigint
+from forerun.planner.algebra.aggregates.types import COUNT, averaged_sum, bigint
 from forerun.planner.algebra.relational import Aggregate, AggregateCall, Project, Relation, Window
 from forerun.planner.algebra.relational import WindowCall as _WindowCall
 from forerun.planner.algebra.scalar import (
@@ -271,7 +271,7 @@ def quotient(total: Scalar, count: Scalar, result: DataType) -> Scalar:
 
     AVG rounds once, to the scale of its result. A division of decimals rounds to a scale that
     follows from their types, so the sum is given the type that makes it the same scale; see
-    :func:`forerun.planner.algebra.aggregate_types.averaged_sum`.
+    :func:`forerun.planner.algebra.aggregates.types.averaged_sum`.
     """
     rows = Call("greatest", (count, ONE), BIGINT)
     if result.name == "DECIMAL":

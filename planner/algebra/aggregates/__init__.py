@@ -1,0 +1,1 @@
+"""The aggregates: their types, their states, how states merge and take rows away."""
