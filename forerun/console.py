@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -50,6 +52,25 @@ def fail(error: ForerunError, *, as_json: bool) -> None:
         record = {"code": error.code, "message": error.message, "hint": error.hint}
         say_json({"error": record})
     sys.stderr.write(f"error ({error.code}): {error}\n")
+
+
+@contextmanager
+def children_apart() -> Iterator[None]:
+    """Let what child processes that are started meanwhile write to stderr, now and later, go into a
+    file: the start of Spark's JVM says five lines that no reader of a command needs. They are shown
+    if the block fails."""
+    with tempfile.TemporaryFile() as said:
+        own = os.dup(2)
+        os.dup2(said.fileno(), 2)
+        try:
+            yield
+        except BaseException:
+            said.seek(0)
+            os.write(own, said.read())
+            raise
+        finally:
+            os.dup2(own, 2)
+            os.close(own)
 
 
 @contextmanager

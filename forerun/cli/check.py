@@ -153,7 +153,8 @@ def _spark(wanted: bool) -> Iterator[Engine | None]:
         return
     from forerun.spark_jobs.engine import start_engine
 
-    engine = start_engine(ENGINES["spark"], master="local[1]", name="forerun check")
+    with console.children_apart():
+        engine = start_engine(ENGINES["spark"], master="local[1]", name="forerun check")
     try:
         engine.configure(Settings().session)
         yield engine

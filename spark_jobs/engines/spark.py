@@ -10,6 +10,7 @@ then need no shuffle of what is saved. Nothing is ever kept in a metastore.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shutil
@@ -297,6 +298,8 @@ def start_spark(
     """
     from pyspark.sql import SparkSession
 
+    # PySpark writes each error of an analysis, which it raises as well, with all of Java's stack.
+    logging.getLogger("SQLQueryContextLogger").disabled = True
     given = dict(options) | ({"spark.master": master} if master else {})
     if master:  # read by the JVM that begins here, as spark-submit's by the task that submits
         os.environ.update(local_name(master))

@@ -104,4 +104,4 @@ def test_spark_is_asked_where_it_is(tmp_path, tables):
     command = [sys.executable, "-m", "forerun", "check", right, refused, "--tables", tables]
     done = subprocess.run([*command, "--json"], capture_output=True, text=True, check=False)
     outcomes = [one["outcome"] for one in json.loads(done.stdout)["checked"]]
-    assert (done.returncode, outcomes) == (1, ["same", "refused"]), done.stderr
+    assert (done.returncode, outcomes, done.stderr) == (1, ["same", "refused"], "")
