@@ -7,6 +7,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Literal
 
+from forerun.planner.algebra.parts import Path
 from forerun.planner.algebra.types import DataType
 from forerun.planner.contract.plan_v1 import Family, ForeignKey, Parameter
 from forerun.planner.cost.prices import SPARK, Prices
@@ -26,7 +27,10 @@ class ColumnStats:
     """The statistics of a column: from Parquet footers, sketches or earlier runs.
 
     ``minimum`` and ``maximum`` are Spark's text of the value; ``nulls`` is a fraction of the rows;
-    ``distinct`` an estimate, 0 when not known; ``width`` the mean bytes of a value.
+    ``distinct`` an estimate, 0 when not known; ``width`` the mean bytes of a value. ``parts`` are
+    the leaves of a nested column by their paths (:mod:`forerun.planner.algebra.parts`), each with
+    ``entries``, the mean number of its values in a row, and ``nulls`` as a fraction of these: an
+    array with nothing in it has one entry, which is NULL.
     """
 
     minimum: str | None = None
@@ -34,6 +38,8 @@ class ColumnStats:
     nulls: float = 0.0
     distinct: float = 0.0
     width: float = 0.0
+    entries: float = 1.0
+    parts: tuple[tuple[Path, ColumnStats], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

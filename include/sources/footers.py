@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,12 +19,13 @@ from forerun.include.sources.old_times import columns_of_old_times
 from forerun.include.sources.parquet_schema import SchemaField, read_schema
 from forerun.include.sources.parquet_types import (
     UnreadTypeError,
+    leaf_paths,
     same_but_for_case,
     spark_type,
     types_beside,
 )
 from forerun.include.sources.unread import UNREAD, SourceFileError
-from forerun.include.state.records import ColumnFooter, PinnedFile
+from forerun.include.state.records import ColumnFooter, PartFooter, PinnedFile
 from forerun.include.state.store import MissingKeyError, StoredFile
 
 __all__ = ["SourceFileError", "read_footer", "read_footers"]
@@ -115,12 +116,22 @@ def _columns(meta: Any, schema: Sequence[SchemaField]) -> tuple[ColumnFooter, ..
     beside = types_beside(meta.metadata)
     first, found = 0, []
     for field in schema:
-        count = sum(1 for _ in field.leaves())
-        chunks = [[group.column(first + i) for i in range(count)] for group in groups]
-        first += count
+        leaves = tuple(field.leaves())
+        chunks = [[group.column(first + i) for i in range(len(leaves))] for group in groups]
+        first += len(leaves)
+        _check_types(leaves, chunks)
         kind = beside.get(field.name) or _type(field)
         found.append(_column(field, kind, chunks))
     return tuple(found)
+
+
+def _check_types(leaves: Sequence[SchemaField], chunks: Sequence[Sequence[Any]]) -> None:
+    """Raise ValueError where the schema and a row group name different types of a leaf: whoever
+    asks Arrow for the statistics of one ends the process."""
+    for row in chunks:
+        for leaf, chunk in zip(leaves, row, strict=True):
+            if chunk.physical_type != leaf.physical:
+                raise ValueError(f"{leaf.name} is {leaf.physical} and {chunk.physical_type}")
 
 
 def _column(field: SchemaField, kind: str, chunks: list[list[Any]]) -> ColumnFooter:
@@ -131,8 +142,18 @@ def _column(field: SchemaField, kind: str, chunks: list[list[Any]]) -> ColumnFoo
         compressed=sum(chunk.total_compressed_size for chunk in sizes),
         uncompressed=sum(chunk.total_uncompressed_size for chunk in sizes),
     )
-    flat = field.physical and field.repetition != "repeated"
-    return _with_statistics(base, [row[0] for row in chunks], field) if flat else base
+    if field.physical and field.repetition != "repeated":
+        return _with_statistics(base, [row[0] for row in chunks], field)
+    return base if kind.startswith(UNREAD) else replace(base, parts=_parts(field, chunks))
+
+
+def _parts(field: SchemaField, chunks: list[list[Any]]) -> tuple[PartFooter, ...]:
+    found = []
+    for place, (leaf, path) in enumerate(zip(field.leaves(), leaf_paths(field), strict=True)):
+        own = [row[place] for row in chunks]
+        base = PartFooter(path=path, entries=sum(chunk.num_values for chunk in own))
+        found.append(_with_statistics(base, own, leaf))
+    return tuple(found)
 
 
 def _type(field: SchemaField) -> str:
@@ -143,7 +164,10 @@ def _type(field: SchemaField) -> str:
         return f"{UNREAD}{error}"
 
 
-def _with_statistics(base: ColumnFooter, chunks: list[Any], field: SchemaField) -> ColumnFooter:
+_Footer = TypeVar("_Footer", ColumnFooter, PartFooter)
+
+
+def _with_statistics(base: _Footer, chunks: list[Any], field: SchemaField) -> _Footer:
     stats = [chunk.statistics if chunk.is_stats_set else None for chunk in chunks]
     nulls: int | None = 0
     lows, highs, known = [], [], bool(chunks)
@@ -165,7 +189,7 @@ def _with_statistics(base: ColumnFooter, chunks: list[Any], field: SchemaField) 
         minimum=low,
         maximum=high,
         nulls=nulls,
-        distinct=_distinct(chunks, _width(field, low, high)),
+        distinct=_distinct(chunks, _width(field, low, high), alone=isinstance(base, ColumnFooter)),
     )
 
 
@@ -193,7 +217,7 @@ def _text(value: object) -> str | None:
     return value if isinstance(value, str) and len(value) <= _LONGEST else None
 
 
-def _distinct(chunks: list[Any], width: float) -> int:
+def _distinct(chunks: list[Any], width: float, *, alone: bool) -> int:
     """About how many distinct values the row groups have, from the sizes of their dictionaries.
 
     0 (not known) unless every row group has a small dictionary whose values come often: if they do
@@ -201,7 +225,8 @@ def _distinct(chunks: list[Any], width: float) -> int:
     it grows to about a megabyte, and the footer does not say that they did. A dictionary holds each
     value once. What the rest of the chunk holds is packed numbers, in which codecs that only look
     for repetitions find none, so what they have saved was saved on the dictionary. Of other codecs
-    that is not known: texts much alike are taken for fewer than they are.
+    that is not known: texts much alike are taken for fewer than they are. A leaf of a nested column
+    is not ``alone``: how deep its values lie is in the chunk as well, and packs well.
     """
     parts: list[PartOfColumn] = []
     for chunk in chunks:
@@ -211,7 +236,7 @@ def _distinct(chunks: list[Any], width: float) -> int:
         if chunk.total_uncompressed_size > _MOST_PACKED * _SMALL_DICTIONARY + 2 * chunk.num_values:
             return 0  # numbers take two bytes at most; the rest is no small dictionary
         saved = 0
-        if chunk.compression in _WITHOUT_ENTROPY_CODING:
+        if alone and chunk.compression in _WITHOUT_ENTROPY_CODING:
             saved = max(0, chunk.total_uncompressed_size - chunk.total_compressed_size)
         size = min(data - start + saved, _MOST_PACKED * (data - start)) - _PAGE_HEADER
         here = max(1, round(size / width))

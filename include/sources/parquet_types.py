@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from forerun.include.sources.parquet_schema import SchemaField
+from forerun.planner.algebra.parts import ELEMENTS, KEYS, VALUES, Path, field_step
 from forerun.planner.algebra.types import field_text
 
 _MOST_DIGITS = 38
@@ -68,14 +69,41 @@ def _of_one(field: SchemaField) -> str:
     return f"STRUCT<{inside}>"
 
 
+def leaf_paths(field: SchemaField) -> Iterator[Path]:
+    """Yield the path of each leaf of a column that Spark reads, in the order of the column
+    chunks."""
+    repeated = (ELEMENTS,) if field.repetition == "repeated" else ()
+    yield from ((*repeated, *path) for path in _paths_of_one(field))
+
+
+def _paths_of_one(field: SchemaField) -> Iterator[Path]:
+    if field.physical:
+        yield ()
+    elif field.logical == "LIST":
+        (inner,) = field.children
+        rest = _paths_of_one(inner) if _is_element(field) else leaf_paths(inner.children[0])
+        yield from ((ELEMENTS, *path) for path in rest)
+    elif field.logical == "MAP":
+        for step, child in zip((KEYS, VALUES), field.children[0].children, strict=True):
+            yield from ((step, *path) for path in leaf_paths(child))
+    else:
+        for child in field.children:
+            yield from ((field_step(child.name), *path) for path in leaf_paths(child))
+
+
 def _of_list(field: SchemaField) -> str:
     if len(field.children) != 1 or field.children[0].repetition != "repeated":
         raise UnreadTypeError("LIST of no repeated field")
     (inner,) = field.children
-    itself = (
-        inner.physical or len(inner.children) > 1 or inner.name in ("array", f"{field.name}_tuple")
-    )
-    return f"ARRAY<{_of_one(inner) if itself else spark_type(inner.children[0])}>"
+    return f"ARRAY<{_of_one(inner) if _is_element(field) else spark_type(inner.children[0])}>"
+
+
+def _is_element(field: SchemaField) -> bool:
+    """Return whether the repeated field of a LIST is the element, and not a group around it, as
+    older writers have it."""
+    (inner,) = field.children
+    names = ("array", f"{field.name}_tuple")
+    return bool(inner.physical) or len(inner.children) > 1 or inner.name in names
 
 
 def _of_map(field: SchemaField) -> str:

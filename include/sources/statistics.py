@@ -11,7 +11,8 @@ from forerun.include.reports.spec import SourceSpec
 from forerun.include.sources.changelog import taken_back
 from forerun.include.sources.disjoint import PartOfColumn, least_distinct
 from forerun.include.state.ledger_entry import LedgerEntry
-from forerun.include.state.records import ColumnFooter, Pin, PinnedFile
+from forerun.include.state.records import ColumnFooter, PartFooter, Pin, PinnedFile
+from forerun.planner.algebra.parts import Path, part_type
 from forerun.planner.algebra.types import DataType, parse_type
 from forerun.planner.contract.plan_v1 import ForeignKey
 from forerun.planner.request import ColumnStats, Source, SourceColumn, SourceForeignKey, TimePoint
@@ -70,24 +71,49 @@ def column_stats(files: Sequence[PinnedFile], name: str, kind: DataType) -> Colu
     rows = sum(n for n, _ in here)
     if not rows:
         return ColumnStats()
+    stats = _of_values(here, kind)
+    raw = sum(c.uncompressed for _, c in here) / rows
+    varies = kind.name in ("STRING", "BINARY") or "<" in kind.name
+    # A dictionary makes a text look small in the file; in memory it is whole.
+    width = max(raw, float(kind.width)) if varies and stats.distinct else raw if varies else 0.0
+    return replace(stats, width=width, parts=_parts(here, rows, kind))
+
+
+def _parts(
+    here: Sequence[tuple[int, ColumnFooter]], rows: int, kind: DataType
+) -> tuple[tuple[Path, ColumnStats], ...]:
+    """The leaves that the column has in each of the files."""
+    by_path = [{part.path: part for part in column.parts} for _, column in here]
+    found = []
+    for path in by_path[0]:
+        parts = [known[path] for known in by_path if path in known]
+        if len(parts) == len(here):
+            entries = [(part.entries, part) for part in parts]
+            stats = _of_values(entries, part_type(kind, path))
+            mean = sum(part.entries for part in parts) / rows
+            found.append((path, replace(stats, entries=mean)))
+    return tuple(found)
+
+
+def _of_values(
+    here: Sequence[tuple[int, ColumnFooter | PartFooter]], kind: DataType
+) -> ColumnStats:
+    """Statistics of a column, or of a part, by those of files of which each has so many values."""
+    count = sum(n for n, _ in here)
     values = [(n, c) for n, c in here if c.nulls != n]
     known = bool(values) and all(c.minimum is not None for _, c in values)
     nulls = sum(c.nulls or 0 for _, c in here)
     in_each = all(c.distinct for _, c in values)
     distinct = least_distinct(_part(c, kind) for _, c in values) if in_each and values else 0
-    raw = sum(c.uncompressed for _, c in here) / rows
-    varies = kind.name in ("STRING", "BINARY") or "<" in kind.name
     return ColumnStats(
         minimum=_least([c.minimum for _, c in values], kind) if known else None,
         maximum=_least([c.maximum for _, c in values], kind, last=True) if known else None,
-        nulls=min(1.0, nulls / rows),
+        nulls=min(1.0, nulls / count) if count else 0.0,
         distinct=float(distinct),
-        # A dictionary makes a text look small in the file; in memory it is whole.
-        width=max(raw, float(kind.width)) if varies and distinct else raw if varies else 0.0,
     )
 
 
-def _part(column: ColumnFooter, kind: DataType) -> PartOfColumn:
+def _part(column: ColumnFooter | PartFooter, kind: DataType) -> PartOfColumn:
     order = _order(kind)
     low, high = (None if text is None else order(text) for text in (column.minimum, column.maximum))
     return PartOfColumn(low, high, column.distinct)

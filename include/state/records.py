@@ -24,12 +24,30 @@ _KIND, _VERSION = "record", "record_version"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PartFooter:
+    """The statistics of one leaf of a nested column, as of a column.
+
+    ``path`` is how it is reached (:mod:`forerun.planner.algebra.parts`). ``entries`` is how many
+    values it has, those that are NULL included: one more for each array or map on the way that has
+    nothing in it or is NULL.
+    """
+
+    path: tuple[str, ...]
+    entries: int
+    minimum: str | None = None
+    maximum: str | None = None
+    nulls: int | None = None
+    distinct: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnFooter:
     """The statistics of one column in the footer of one Parquet file, over all its row groups.
 
     ``minimum`` and ``maximum`` are Spark's text of the value; None where the footer has none (or
     not for every row group). ``nulls`` is None when not known. ``distinct`` is estimated
-    from dictionaries, 0 when a row group has none.
+    from dictionaries, 0 when a row group has none. ``parts`` are the leaves of a nested column, of
+    which none of these is known but for its bytes; empty in pins of older versions.
     """
 
     name: str
@@ -40,6 +58,7 @@ class ColumnFooter:
     compressed: int = 0
     uncompressed: int = 0
     distinct: int = 0
+    parts: tuple[PartFooter, ...] = later(())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

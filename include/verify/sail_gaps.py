@@ -89,6 +89,12 @@ def _extreme_of_doubles(node: Relation) -> bool:
     )
 
 
+def _percentile_frequencies(node: Relation) -> bool:
+    return isinstance(node, Aggregate) and any(
+        call.name == "percentile" and len(call.args) > 2 for _, call in node.calls
+    )
+
+
 def _float_in_arithmetic(node: Relation) -> bool:
     return any(
         call.name in _ARITHMETIC
@@ -184,6 +190,11 @@ SAIL_GAPS = (
         "extreme-of-doubles",
         "Sail's MIN and MAX leave out NaN, and turn infinities into the largest number",
         _extreme_of_doubles,
+    ),
+    EngineGap(
+        "percentile-frequencies",
+        "Sail's PERCENTILE takes no notice of how often a value comes, its third argument",
+        _percentile_frequencies,
     ),
     EngineGap(
         "float-in-arithmetic",

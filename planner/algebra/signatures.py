@@ -152,7 +152,8 @@ vilecs*vilecs: atan2 corr covar_pop covar_samp hypot log make_dt_interval make_i
     regr_slope regr_sxx regr_sxy regr_syy shiftleft shiftright shiftrightunsigned
     try_make_interval
 a*vbilecsxdtmwapr: array_append array_contains array_except array_intersect array_position
-    array_prepend array_remove array_union arrays_overlap get
+    array_prepend array_remove array_union arrays_overlap
+a*vilecs: get
 vs*v: mask
 vbilecsxdtmw*vilecs: left lpad repeat right rpad substr substring
 vd*v: make_timestamp make_timestamp_ltz make_timestamp_ntz try_make_timestamp
@@ -170,7 +171,7 @@ vp*vbilecsxdtmwapr: map_filter transform_keys transform_values
 v*vilec ilec*vilecs s*ilec: try_mod
 vsdt*vs: to_unix_timestamp unix_timestamp
 bilecsdt*vilecs: approx_top_k approx_top_k_accumulate
-v*va a*vbilecsxdtmwapr: map_from_arrays
+va*va: map_from_arrays
 vil*vilecs: bit_get getbit
 vbilecsxdtmw*vsdt: convert_timezone date_trunc
 ap*vbilecsxdtmwapr: element_at try_element_at
@@ -180,7 +181,7 @@ p*vbilecsxdtmwapr: map_contains_key
 vbilecsxdtmwapr*vbilecsxdtmwar: max_by min_by
 v*vs: try_variant_get variant_get
 vsdt*vilecs: add_months
-v*vs a*vbilecsxdtmwapr: array_join
+va*vs: array_join
 vbilecsxdtmwapr*vi: array_repeat
 vb*vbilecsxdtmw: assert_true
 vbilecsxdtmw*vbilecsxdtmwa: concat_ws

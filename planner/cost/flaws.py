@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-Flaw = Literal["copies", "casts", "quotients", "types"]
+Flaw = Literal["copies", "casts", "frequencies", "quotients", "types"]
 """``copies``: copies of a row that was grouped are taken for unique rows
 (:mod:`forerun.planner.stages.flawed`). ``casts``: an aggregate cannot tell a call of a column from
-one of the column cast to another type. ``quotients``: a quotient of DECIMALs is cut off four digits
-after those of its dividend, and quotients fail by a divisor of zero where Spark does not come to
-compute them (:mod:`forerun.planner.exact.quotients`). ``types``: columns of a result may be of
+one of the column cast to another type. ``frequencies``: a percentile takes no notice of how often
+its values come, so :mod:`forerun.planner.rules.explore.counted_values` is left out.
+``quotients``: a quotient of DECIMALs is cut off four digits after those of its dividend, and
+quotients fail by a divisor of zero where Spark does not come to compute them
+(:mod:`forerun.planner.exact.quotients`). ``types``: columns of a result may be of
 another type than Spark gives them, so the plan names Spark's."""

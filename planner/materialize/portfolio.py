@@ -22,6 +22,7 @@ from forerun.planner.materialize.candidate import Candidate, PlanDecision
 from forerun.planner.materialize.opening import RunOpening, Seed
 from forerun.planner.request import PlanRequest
 from forerun.planner.rules.exploration import ExplorationScope, Explored, explore
+from forerun.planner.rules.explore import counted_values
 from forerun.planner.rules.explore.catalog import EXPLORE, LastTwoRuns
 from forerun.planner.rules.incremental import foreign_key
 from forerun.planner.rules.methods.catalog import AUTO, SINGLE
@@ -202,6 +203,8 @@ class _MethodSearch:
     ) -> None:
         off, named = frozenset(request.settings.rules_off), foreign_keys(request)
         off |= frozenset() if named else {foreign_key.RULE.name}  # it would be tried for nothing
+        if "frequencies" in request.settings.prices.flaws:
+            off |= {counted_values.RULE.name}
         self._method = method
         self._ids = ids.fork()
         batch = request.method == "batch" and request.settings.own_batch != "always"

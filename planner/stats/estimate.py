@@ -40,8 +40,8 @@ from forerun.planner.algebra.types import Column, ColumnId, DataType
 from forerun.planner.memo.relying import Relying
 from forerun.planner.request import ColumnStats, Source
 from forerun.planner.stats.determined import Determined
-from forerun.planner.stats.fan_out import rows_of_one
 from forerun.planner.stats.joins import join_estimate
+from forerun.planner.stats.nested_parts import made_columns, made_rows, part_estimate
 from forerun.planner.stats.sample import Sample, share
 from forerun.planner.stats.selectivity import selectivity
 from forerun.planner.stats.values import (
@@ -195,8 +195,9 @@ def _numbers(node: Window, call: WindowCall, below: Estimate, known: Estimator) 
 
 @estimate_of.register(Generate)
 def _of_generate(node: Generate, below: Below, _: Estimator) -> Estimate:
-    rows = below[0].rows * rows_of_one(node.call)
-    made = {column.id: _unknown(column.type, rows) for column in node.made}
+    known = below[0].columns
+    rows = below[0].rows * made_rows(node, known)
+    made = made_columns(node, known, rows, lambda column: _unknown(column.type, rows))
     return Estimate(rows=rows, columns={**resized(below[0].columns, below[0].rows, rows), **made})
 
 
@@ -246,6 +247,8 @@ def _of_item(scalar: Scalar, column: Column, below: Estimate) -> ColumnEstimate:
         place = number(scalar.text, scalar.type)
         nulls = 1.0 if scalar.text is None else 0.0
         return ColumnEstimate(distinct=1.0, nulls=nulls, low=place, high=place, width=width)
+    if (part := part_estimate(scalar, column, below.columns)) is not None:
+        return part
     read = {n.column.id: below.columns[n.column.id] for n in walk(scalar) if isinstance(n, Ref)}
     if _is_monotone_cast(scalar) and len(read) == 1:
         (only,) = read.values()

@@ -11,8 +11,10 @@ import datetime as dt
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
+from forerun.planner.algebra.parts import Path, part_type
 from forerun.planner.algebra.types import ColumnId, DataType
 from forerun.planner.request import ColumnStats
 from forerun.planner.stats.sample import Sample
@@ -26,6 +28,8 @@ FEW_DISTINCT = 10.0
 
 MANY_DISTINCT = 1e15
 """Bound for products of distinct counts, far above any row count."""
+
+_NO_PARTS: Mapping[Path, ColumnEstimate] = MappingProxyType({})
 
 _EPOCH = dt.date(1970, 1, 1)
 _SECONDS_PER_DAY = 86_400.0
@@ -42,7 +46,9 @@ class ColumnEstimate(NamedTuple):
     """``distinct``: values without NULL, at least 1 where there is a row; ``nulls``: fraction of
     the rows; ``low`` and ``high``: bounds on a number line (days for dates and timestamps), None if
     there is none; ``width``: mean bytes of a value; ``mean`` of what has no bounds, such as the
-    sum or count of a group; ``leaf``: whose rows determine the values, if those of one leaf do."""
+    sum or count of a group; ``leaf``: whose rows determine the values, if those of one leaf do.
+    ``parts`` are the leaves of a nested value by their paths, as far as they are known, each with
+    ``entries``, its values in a row, as :class:`forerun.planner.request.ColumnStats` has them."""
 
     distinct: float
     nulls: float = 0.0
@@ -51,6 +57,8 @@ class ColumnEstimate(NamedTuple):
     width: float = 8.0
     mean: float | None = None
     leaf: TableLeaf | None = None
+    entries: float = 1.0
+    parts: Mapping[Path, ColumnEstimate] = _NO_PARTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +158,12 @@ def of_source(stats: ColumnStats, type_: DataType, rows: float, unique: bool) ->
         low=low,
         high=high,
         width=stats.width or float(type_.width),
+        entries=stats.entries,
+        parts={
+            path: of_source(part, part_type(type_, path), rows * part.entries, unique=False)
+            for path, part in stats.parts
+        }
+        or _NO_PARTS,
     )
 
 

@@ -192,7 +192,10 @@ def _collect_set(items: Items, types: list[DataType]) -> Any:
 
 
 def _percentile(items: Items, types: list[DataType]) -> Value:
-    values = sorted((float(v) for v in _present(items)), key=order_key)
+    """A place among the values; a third argument says how often each comes."""
+    many = [(item[0],) * item[2] if len(item) > 2 else (item[0],) for item in items]
+    given = (value for one in many for value in one if value is not None)
+    values = sorted(map(float, given), key=order_key)
     if not values:
         return None
     fraction = float(items[0][1]) if len(types) > 1 else 0.5

@@ -437,6 +437,20 @@ def _kind_values(rng: random.Random, tables: list[str]) -> QueryCase:
     return QueryCase((replace(select, where=where),))
 
 
+def _kind_counted(rng: random.Random, tables: list[str]) -> QueryCase:
+    """Percentiles, of which the values of a group are counted: beside sums, under FILTER."""
+    select = _grouped(rng, tables, rng.choice((INNER, OUTER)))
+    value = rng.choice(("a.n", "a.m", "a.k", "a.n + a.k"))
+    only = rng.choice(("", "", f" FILTER (WHERE {_predicate(rng, 'a')})"))
+    places = rng.sample(("0.5", "0.25", "0", "1", "0.9"), rng.randint(1, 2))
+    calls = [f"percentile({value}, {place}){only}" for place in places]
+    if rng.random() < 0.4:
+        calls.append(f"median({value}){only}")
+    beside = rng.choice((("count(*)",), ("sum(a.n)", "avg(a.m)"), ("min(a.g)", "max(a.d)"), ()))
+    items = (*select.group, *calls, *beside)
+    return QueryCase((replace(select, items=items),))
+
+
 _STRUCTS = """(SELECT t.*, named_struct('g', t.g, 'deep', named_struct('n', t.n, 'm', t.m)) AS s,
 array(named_struct('k', t.k, 'd', t.d), named_struct('k', t.k + 1, 'd', NULL)) AS items,
 array(t.k, CAST(t.n AS BIGINT)) AS xs, map('u', t.n, 'v', 7) AS mp FROM {} t)"""
@@ -509,8 +523,10 @@ KINDS: dict[str, Callable[[random.Random, list[str]], QueryCase]] = {
 APART: dict[str, Callable[[random.Random, list[str]], QueryCase]] = {
     "sets": _kind_sets, "full": _kind_full, "values": _kind_values,
     "partners": _kind_partners, "ranked": _kind_ranked, "structs": _kind_structs,
-    "exploded": _kind_exploded,
+    "exploded": _kind_exploded, "counted": _kind_counted,
 }  # fmt: skip
 """Kinds that are only there by name, so that the cases of the others keep their seeds."""
 NESTED = ("structs", "exploded")
-"""Kinds over nested values, of which Sail does not read all that Spark does."""
+"""Kinds over nested values."""
+NOT_ON_SAIL = (*NESTED, "counted")
+"""Kinds of which Sail does not read all that Spark does, or not as it does."""

@@ -37,7 +37,7 @@ from tests.properties.cases import Case, to_json
 from tests.properties.constructs import of_query, of_rows
 from tests.properties.engines import InterpreterEngine, PlainSailEngine
 from tests.properties.execute import Engine, RefusedError, expected_rows, run_case
-from tests.properties.generate import APART, KINDS, NESTED, changelog_case, random_case
+from tests.properties.generate import APART, KINDS, NOT_ON_SAIL, changelog_case, random_case
 from tests.properties.other_rows import other_rows
 from tests.properties.sessions import sail_session
 from tests.properties.shrink import Fails, shrink
@@ -69,7 +69,7 @@ def query_of(seed: int) -> tuple[Case, Problem, bool]:
     if rng.random() < 0.35:
         case = changelog_case(seed, for_sail=for_sail)
     else:
-        on_sail = [kind for kind in APART if kind not in NESTED]
+        on_sail = [kind for kind in APART if kind not in NOT_ON_SAIL]
         family = rng.choice(("", *on_sail) if for_sail else (*KINDS, *APART))
         case = random_case(seed, family, for_sail=for_sail)
     if rng.random() < 0.15:

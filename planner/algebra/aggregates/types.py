@@ -30,6 +30,14 @@ def double(types: Types) -> DataType:
     return DOUBLE if types and types[0].is_known else UNKNOWN
 
 
+def percentile(types: Types) -> DataType:
+    """DOUBLE over a number, or an array of them for an array of places."""
+    if not types or not types[0].is_numeric:
+        return UNKNOWN
+    is_array = len(types) > 1 and types[1].name.startswith("ARRAY<")
+    return array_of(DOUBLE) if is_array else DOUBLE
+
+
 def count_of_known(types: Types) -> DataType:
     """BIGINT over an argument whose type we know."""
     return BIGINT if types and types[0].is_known else UNKNOWN

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from forerun.planner.algebra.relational import Relation
 from forerun.planner.memo.memo import Memo
-from forerun.planner.rules.explore import distinct
+from forerun.planner.rules.explore import counted_values, distinct
 from forerun.planner.rules.explore.eager_aggregate import aggregate_eagerly
 from forerun.planner.rules.explore.grouped_partners import group_partners
 from forerun.planner.rules.explore.join_orders import add_orders
@@ -70,5 +70,5 @@ EXPLORE: tuple[ExploreRule, ...] = (
     TreeRule("ReducedPartners", _reduce_partners),
     BlockRule(ORDER, add_orders),  # of every form: what was pushed below the joins is a leaf
 )
-LOCAL: tuple[MemoRule, ...] = (distinct.RULE,)
+LOCAL: tuple[MemoRule, ...] = (distinct.RULE, counted_values.RULE)
 """Rewrites of one operator and its input; they are memo rules and fire with those of a method."""

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from forerun.planner.algebra.aggregates.functions import is_aggregate
 from forerun.planner.algebra.functions import GENERATORS, WINDOW_ONLY, result_type
-from forerun.planner.algebra.nested import FIELD, array_of, element_type
+from forerun.planner.algebra.nested import FIELD, array_of
 from forerun.planner.algebra.scalar import Call, Literal, Scalar, references
 from forerun.planner.algebra.signatures import misfit, numbers
 from forerun.planner.algebra.spark_functions import (
@@ -30,7 +30,8 @@ from forerun.planner.algebra.types import (
 )
 from forerun.planner.sql.binding import literals
 from forerun.planner.sql.binding.binder import Binder
-from forerun.planner.sql.binding.coercion import arithmetic, cast, common_type, compare, unify
+from forerun.planner.sql.binding.coercion import arithmetic, cast, compare, unify
+from forerun.planner.sql.binding.going_together import GOING_TOGETHER
 from forerun.planner.sql.binding.lambdas import higher_order
 
 _QUANTIFIERS = {"some", "any"}
@@ -168,7 +169,7 @@ def call(binder: Binder, node: exp.Expr, name: str, args: tuple[Scalar, ...]) ->
                 node, f"the arguments of {name} have no common type: {_listed(args)}"
             )
         return Call(name, *pair)
-    if name in _UNIFIED and not _UNIFIED[name](args):
+    if name in GOING_TOGETHER and not GOING_TOGETHER[name](args):
         raise binder.text.error(node, f"{name} does not take {_listed(args)}")
     if name in _SHIFTS and len(args) == 2:
         return _shifted(binder, node, name, args)
@@ -254,33 +255,6 @@ _SPECIAL: dict[str, Callable[[tuple[Scalar, ...]], Scalar | None]] = {
     "positive": _positive,
     "array": _array,
 }
-
-
-def _has_element(args: tuple[Scalar, ...]) -> bool:
-    """Return whether the second argument may be an element of the array that the first one is."""
-    if len(args) != 2 or kind_of(args[0].type) != "a":
-        return True
-    return common_type(element_type(args[0].type), args[1].type) is not None
-
-
-_UNIFIED: dict[str, Callable[[tuple[Scalar, ...]], bool]] = {
-    "mod": lambda args: arithmetic("%", *args) is not None,
-    "pmod": lambda args: arithmetic("%", *args) is not None,
-    "div": lambda args: arithmetic("div", *args) is not None,
-    "nullif": lambda args: compare("=", *args) is not None,
-    "equal_null": lambda args: compare("<=>", *args) is not None,
-    "nvl2": lambda args: unify(args[1:]) is not None,
-    "array": lambda args: unify(args) is not None,
-    **dict.fromkeys(
-        ("array_append", "array_contains", "array_position", "array_prepend", "array_remove"),
-        _has_element,
-    ),
-    **dict.fromkeys(
-        ("array_except", "array_intersect", "array_union", "arrays_overlap"),
-        lambda args: unify(args) is not None,
-    ),
-}
-"""Functions that take arguments whose types go together, and whether these do."""
 
 
 def concatenated(binder: Binder, node: exp.Expr, name: str, parts: tuple[Scalar, ...]) -> Scalar:

@@ -52,6 +52,11 @@ EXAMPLES = {
         f"AS s FROM {DAYS} ORDER BY d",
         [(1,), (4,), (12,)],
     ),
+    "percentile-frequencies": Example(
+        "SELECT percentile(k, 0.5, n) AS p FROM t",
+        "SELECT percentile(k, 0.5, n) AS p FROM VALUES (1, 2), (5, 1) v(k, n)",
+        [(1.0,)],
+    ),
     "not-in-as-value": Example(
         "SELECT k FROM t a WHERE k > 2 OR n NOT IN (SELECT z.n FROM t z WHERE z.k = a.k)",
         "SELECT a.k FROM VALUES (1, 1), (2, 2), (3, 3) a(k, n) WHERE a.n > 2 OR a.n NOT IN "

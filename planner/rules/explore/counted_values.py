@@ -1,0 +1,151 @@
+"""Rewrites exact percentiles into two levels: count each value of a group first.
+
+::
+
+    agg[g; percentile(x, p), h(y)](R)
+        =  agg[g; percentile(x, p, n), merge h](agg[g, x; count(*) as n, state h(y)](R))
+
+A percentile has no state that merges, but the counts of its values have: they are kept, added to by
+each run, and the percentile is taken of the counts in the end. That pays where a group has few
+values beside its rows (ratings, ages, days, amounts in steps); where each row has its own, as many
+rows are kept as there are. Other aggregates of the group go along as states, as long as all
+percentiles are of one expression.
+
+Correct for bags: Spark's ``Percentile`` itself counts equal values before it looks for the place,
+and takes how often a value comes as a third argument; ``median(x)`` is ``percentile(x, 0.5)``. A
+row that FILTER excludes contributes NULL, which both skip. Only whole numbers and decimals are
+counted: of floating-point numbers 0.0 and -0.0 would be one group. Source: the decomposable
+aggregates of Tempura section 3.2 applied to the multiset of values; Gray et al., "Data cube", 1997,
+which calls such functions holistic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from forerun.planner.algebra.aggregates.functions import partial_state
+from forerun.planner.algebra.aggregates.states import State, together
+from forerun.planner.algebra.relational import Aggregate, AggregateCall, Project
+from forerun.planner.algebra.scalar import (
+    TRUE,
+    Call,
+    Literal,
+    Ref,
+    Scalar,
+    is_deterministic,
+    references,
+)
+from forerun.planner.algebra.types import BIGINT, DOUBLE, Column
+from forerun.planner.memo.reference import Reference
+from forerun.planner.props.repeatable import Repeats
+from forerun.planner.search.rule import Match, MemoRule
+
+_HALF = Literal("0.5", DOUBLE)
+_PERCENTILES = ("percentile", "median")
+
+
+def _fire(match: Match) -> bool:
+    node = match.expression.node
+    if not isinstance(node, Aggregate) or not isinstance(node.input, Reference):
+        return False
+    given = match.memo.tvr_of(node.input.group)
+    if given is None or not given.changing or given.repeats is not Repeats.ALWAYS:
+        return False
+    value, others = _counted(node), _others(node)
+    if value is None or others is None:
+        return False
+    of_type = match.ids.of_type
+    named, count = of_type("value", value.type), of_type("n", BIGINT)
+    made = together([state.of_rows(None, of_type) for state in others.values()])
+    if made.totals:
+        return False
+    rows = Project(node.input, (*((c, Ref(c)) for c in node.input.columns), (named, value)))
+    calls = ((count, AggregateCall("count", ())), *made.calls)
+    counted = Aggregate(rows, (*node.keys, named), calls)
+    columns = {
+        column: tuple(of_type(f"{column.name}_{one.name}", one.type) for one in state.columns)
+        for column, state in others.items()
+    }
+    flat = (column for group in columns.values() for column in group)
+    kept = Project(counted, (
+        *((c, Ref(c)) for c in (*node.keys, named, count)),
+        *zip(flat, made.values, strict=True),
+    ))  # fmt: skip
+    merges = {
+        column: state.merge(tuple(map(Ref, columns[column])), of_type)
+        for column, state in others.items()
+    }
+    merged = together(list(merges.values()))
+    if merged.totals:
+        return False
+    answers = {
+        column: (of_type(column.name, column.type), _weighted(call, named, count))
+        for column, call in node.calls
+        if call.name in _PERCENTILES
+    }
+    outer = Aggregate(kept, node.keys, (*answers.values(), *merged.calls))
+    values = dict(zip(others, _finished(others, merged.values), strict=True))
+    items = ((c, Ref(answers[c][0]) if c in answers else values[c]) for c, _ in node.calls)
+    keys = ((key, Ref(key)) for key in node.keys)
+    match.memo.equate(match.expression.group, Project(outer, (*keys, *items)), RULE.name)
+    return True
+
+
+def _counted(node: Aggregate) -> Scalar | None:
+    """The expression whose values are counted, NULL where FILTER excludes a row; None unless all
+    percentiles are of the same one, and of a type that is counted."""
+    calls = [call for _, call in node.calls if call.name in _PERCENTILES]
+    values = {_value(call) for call in calls}
+    if len(values) != 1 or any(call.distinct or not _is_plain(call) for call in calls):
+        return None
+    (value,) = values
+    exact = value.type.is_integer or value.type.name == "DECIMAL"
+    return value if exact and is_deterministic(value) else None
+
+
+def _is_plain(call: AggregateCall) -> bool:
+    """Return whether it has its value and a constant alone, and no counts of the author's."""
+    return len(call.args) <= 2 and not any(references(arg) for arg in call.args[1:])
+
+
+def _value(call: AggregateCall) -> Scalar:
+    value = call.args[0]
+    if call.where is None or call.where == TRUE:
+        return value
+    return Call("case", (call.where, value, Literal(None, value.type)), value.type)
+
+
+def _others(node: Aggregate) -> dict[Column, State] | None:
+    """The states of all other calls; None if one has no state."""
+    found = {}
+    for column, call in node.calls:
+        if call.name in _PERCENTILES:
+            continue
+        state = partial_state(call, False)
+        if not isinstance(state, State):
+            return None
+        found[column] = state
+    return found
+
+
+def _finished(others: dict[Column, State], values: tuple[Scalar, ...]) -> list[Scalar]:
+    found, start = [], 0
+    for state in others.values():
+        end = start + len(state.columns)
+        found.append(state.finalize(values[start:end]))
+        start = end
+    return found
+
+
+def _weighted(call: AggregateCall, value: Column, count: Column) -> AggregateCall:
+    place = call.args[1] if len(call.args) == 2 else _HALF
+    args = (Ref(value), place, Ref(count))
+    return replace(call, name="percentile", args=args, where=None)
+
+
+RULE = MemoRule(
+    "CountedValues",
+    Aggregate,
+    _fire,
+    "Spark's Percentile with frequencies; Gray et al. 1997: a holistic function over counts",
+)

@@ -1,0 +1,86 @@
+"""Functions that take arguments whose types go together: an array and an element, a map and a key.
+
+What a function takes by kinds alone is in :mod:`forerun.planner.algebra.signatures`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from forerun.planner.algebra.nested import element_type, map_types, struct_fields
+from forerun.planner.algebra.scalar import Scalar
+from forerun.planner.algebra.type_kinds import kind_of
+from forerun.planner.algebra.types import NULL
+from forerun.planner.sql.binding.coercion import arithmetic, common_type, compare, unify
+
+Arguments = tuple[Scalar, ...]
+_PLACES = ("TINYINT", "SMALLINT", "INT")
+"""Types of a place in an array."""
+
+
+def _has_element(args: Arguments) -> bool:
+    """Return whether the second argument may be an element of the array that the first one is."""
+    if len(args) != 2 or kind_of(args[0].type) != "a":
+        return True
+    return common_type(element_type(args[0].type), args[1].type) is not None
+
+
+def _looks_for_element(args: Arguments) -> bool:
+    """Return whether it may, and is no NULL, which is nowhere found."""
+    return _has_element(args) and (len(args) != 2 or args[1].type != NULL)
+
+
+def _has_key(args: Arguments) -> bool:
+    """Return whether the second argument may be a key of the map that the first one is."""
+    if len(args) != 2 or kind_of(args[0].type) != "p":
+        return True
+    key = map_types(args[0].type)[0]
+    return args[1].type != NULL and common_type(key, args[1].type) is not None
+
+
+def _has_part(args: Arguments) -> bool:
+    """Return whether the second argument may be a place in an array, or a key of a map."""
+    if len(args) == 2 and kind_of(args[0].type) == "a" and args[1].type.is_known:
+        return args[1].type.name in _PLACES
+    return _has_key(args)
+
+
+def _of_arrays(args: Arguments) -> bool:
+    """Return whether all are arrays whose elements have a common type."""
+    known = [arg for arg in args if arg.type.is_known]
+    return all(kind_of(arg.type) == "a" for arg in known) and unify(args) is not None
+
+
+def _nested(args: Arguments) -> bool:
+    """Return whether it is an array of arrays."""
+    kind = args[0].type if len(args) == 1 else NULL
+    return kind_of(kind) != "a" or kind_of(element_type(kind)) in ("a", "")
+
+
+def _of_entries(args: Arguments) -> bool:
+    """Return whether it is an array of structs of two fields."""
+    kind = args[0].type if len(args) == 1 else NULL
+    if kind_of(kind) != "a" or not kind_of(element_type(kind)):
+        return True
+    return len(struct_fields(element_type(kind))) == 2
+
+
+GOING_TOGETHER: Mapping[str, Callable[[Arguments], bool]] = {
+    "mod": lambda args: arithmetic("%", *args) is not None,
+    "pmod": lambda args: arithmetic("%", *args) is not None,
+    "div": lambda args: arithmetic("div", *args) is not None,
+    "nullif": lambda args: compare("=", *args) is not None,
+    "equal_null": lambda args: compare("<=>", *args) is not None,
+    "nvl2": lambda args: unify(args[1:]) is not None,
+    "array": lambda args: unify(args) is not None,
+    "flatten": _nested,
+    "map_from_entries": _of_entries,
+    "map_contains_key": _has_key,
+    **dict.fromkeys(("element_at", "try_element_at"), _has_part),
+    **dict.fromkeys(("array_append", "array_prepend"), _has_element),
+    **dict.fromkeys(("array_contains", "array_position", "array_remove"), _looks_for_element),
+    **dict.fromkeys(
+        ("array_except", "array_intersect", "array_union", "arrays_overlap"), _of_arrays
+    ),
+}
+"""By function: whether its arguments go together; of what is not known, true."""

@@ -1,0 +1,32 @@
+"""Days of queries with percentiles: their values are counted, kept and taken back."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.properties.chunks import check_chunk, starts
+from tests.properties.engines import InterpreterEngine, PlainSparkEngine
+from tests.properties.sessions import spark_session
+
+CHUNK, DAYS = 60, 300
+
+
+@pytest.mark.parametrize("start", starts(64_000, DAYS, CHUNK, fast=CHUNK))
+def test_what_is_kept_equals_batch(start: int) -> None:
+    engine = InterpreterEngine()
+    with engine.recording():
+        seeds = range(start, start + CHUNK)
+        outcomes = check_chunk(engine, seeds, every_time_point=2, family="counted")
+    assert len(outcomes) >= 0.9 * CHUNK
+    assert sum(outcome.kept > 0 for outcome in outcomes) >= 0.25 * CHUNK
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(600)
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(65_000, 65_060, 20))
+def test_and_on_spark(start: int) -> None:
+    engine, oracle = PlainSparkEngine(spark_session()), InterpreterEngine()
+    seeds = range(start, start + 20)
+    outcomes = check_chunk(engine, seeds, every_time_point=100, oracle=oracle, family="counted")
+    assert sum(outcome.judged for outcome in outcomes) >= 15
