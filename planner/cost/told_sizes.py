@@ -33,6 +33,7 @@ from forerun.planner.algebra.relational import (
     Values,
     Window,
 )
+from forerun.planner.algebra.scalar import references
 from forerun.planner.algebra.types import DataType
 
 _ROW_BYTES = 8
@@ -87,9 +88,20 @@ def _values(node: Values, *_: object) -> float:
     return len(node.rows) * _row_of(node)
 
 
-@told_bytes.register(Filter, Project, Repeat, Window)
+@told_bytes.register(Filter, Repeat, Window)
 def _by_width(node: Relation, inputs: Told, _: Mapping[str, Files]) -> float:
     return inputs[0] * _row_of(node) / _row_of(node.inputs[0])
+
+
+@told_bytes.register(Project)
+def _project(node: Project, inputs: Told, files: Mapping[str, Files]) -> float:
+    if not isinstance(node.input, Generate):
+        return _by_width(node, inputs, files)
+    # Spark's generator gives out what is made, and of its input what is read above it.
+    read = {id_ for _, scalar in node.items for id_ in references(scalar)}
+    read |= {column.id for column in node.input.made}
+    below = row_bytes(column.type for column in node.input.columns if column.id in read)
+    return inputs[0] * _row_of(node) / below
 
 
 @told_bytes.register(Aggregate)

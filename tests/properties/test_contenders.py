@@ -30,6 +30,7 @@ from tests.oracles.interpreter import SourceData
 from tests.oracles.values import row_key
 from tests.planner.chosen_rules import chosen_rules
 from tests.planner.memo.invariants import check_memo
+from tests.properties.chunks import starts
 from tests.properties.engines import InterpreterEngine
 from tests.properties.execute import run_case
 from tests.properties.generate import random_case
@@ -96,7 +97,7 @@ def test_first_rows_are_among_what_the_runs_have_kept() -> None:
     assert found > CASES // 2
 
 
-@pytest.mark.parametrize("start", [40_000, 40_000 + DAYS])
+@pytest.mark.parametrize("start", starts(40_000, 2 * DAYS, DAYS, fast=DAYS))
 def test_days_of_ranked_rows_equal_batch(start: int) -> None:
     engine, chosen = InterpreterEngine(), 0
 

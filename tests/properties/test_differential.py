@@ -35,7 +35,7 @@ def test_subqueries_as_values_equal_batch_without_an_engine():
     assert sum(outcome.kept > 0 for outcome in outcomes) >= 0.25 * CHUNK
 
 
-@pytest.mark.parametrize("start", starts(10_000, ON_INTERPRETER, CHUNK, fast=200))
+@pytest.mark.parametrize("start", starts(10_000, ON_INTERPRETER, CHUNK, fast=CHUNK))
 def test_equals_batch_without_an_engine(start):
     engine = InterpreterEngine()
     with engine.recording():

@@ -9,6 +9,7 @@ import pytest
 
 from forerun.planner.request import Problem, ivm
 from tests.oracles.values import NotInterpretedError
+from tests.properties.chunks import starts
 from tests.properties.engines import InterpreterEngine, PlainSailEngine
 from tests.properties.execute import Engine, Outcome, RefusedError, run_case
 from tests.properties.generate import random_case
@@ -39,7 +40,7 @@ def outcomes(engine: Engine, seeds: range, *, for_sail: bool = False) -> list[Ou
     return found
 
 
-@pytest.mark.parametrize("start", range(70_000, 70_200, CHUNK))
+@pytest.mark.parametrize("start", starts(70_000, 200, CHUNK, fast=CHUNK))
 def test_early_results_equal_batch_on_sail(start: int) -> None:
     engine = PlainSailEngine(sail_session())
     found = outcomes(engine, range(start, start + CHUNK), for_sail=True)

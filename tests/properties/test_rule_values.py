@@ -19,8 +19,8 @@ from forerun.planner.algebra.relational import (
     Relation,
 )
 from forerun.planner.algebra.scalar import Call, Literal, Ref, equals
-from forerun.planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
-from forerun.planner.rules.explore import distinct
+from forerun.planner.algebra.types import BIGINT, BOOLEAN, DOUBLE, Column, ColumnId
+from forerun.planner.rules.explore import counted_values, distinct
 from forerun.planner.rules.incremental.memo_rules import SPLIT_JOIN, TVR_GENERATING, without
 from forerun.planner.rules.methods import continuous_view, positive_negative
 from forerun.planner.search.rule import MemoRule
@@ -119,6 +119,34 @@ def counted_once(rng: random.Random, given: list[History]) -> Relation:
     return Aggregate(relation, keys, tuple(made))
 
 
+def counted_places(rng: random.Random, given: list[History]) -> Relation:
+    """Percentiles of one expression, with FILTER or without, beside aggregates that have states."""
+    history = given[0]
+    relation = history.scan if rng.random() < 0.5 else joined(rng, given, *SPLIT)
+    keys = rng.choice(((), (column(history, GROUP),), (column(history, KEY),)))
+    where = rng.choice((None, Call("isnotnull", (Ref(column(history, KEY)),), BOOLEAN)))
+    number, money = (Ref(column(history, name)) for name in (NUMBER, MONEY))
+    value = rng.choice((number, money))
+    places = [Literal(text, DOUBLE) for text in ("0.0", "0.5", "0.9", "1.0")]
+    calls = [
+        AggregateCall("percentile", (value, place), where=where)
+        for place in rng.sample(places, rng.randint(1, 2))
+    ]
+    choices = [
+        AggregateCall("median", (value,), where=where),
+        AggregateCall("count", ()),
+        AggregateCall("count", (money,)),
+        AggregateCall("sum", (money,)),
+        AggregateCall("avg", (number,)),
+        AggregateCall("max", (number,)),
+    ]
+    made = []
+    for number_, call in enumerate((*calls, *rng.sample(choices, rng.randint(0, 3)))):
+        type_ = result_type(call.name, tuple(arg.type for arg in call.args))
+        made.append((Column(ColumnId(950 + number_), f"a{number_}", type_), call))
+    return Aggregate(relation, keys, tuple(made))
+
+
 def split(rng: random.Random, given: list[History]) -> Relation:
     return joined(rng, given, *SPLIT)
 
@@ -135,6 +163,7 @@ RULES: tuple[tuple[MemoRule, Tree, tuple[MemoRule, ...]], ...] = (
     (positive_negative.AGGREGATE, grouped, IM2),
     (SPLIT_JOIN, any_join, TVR_GENERATING),
     (distinct.RULE, counted_once, TVR_GENERATING),
+    (counted_values.RULE, counted_places, TVR_GENERATING),
     (continuous_view.STATES, grouped_rows, without("AggregateDelta")),
 )
 

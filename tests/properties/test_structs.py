@@ -10,11 +10,11 @@ from tests.properties.engines import InterpreterEngine, PlainSparkEngine
 from tests.properties.generate import NESTED
 from tests.properties.sessions import spark_session
 
-CHUNK, DAYS = 100, 300
+CHUNK, DAYS = 50, 300
 
 
 @pytest.mark.parametrize("family", NESTED)
-@pytest.mark.parametrize("start", starts(60_000, DAYS, CHUNK, fast=100))
+@pytest.mark.parametrize("start", starts(60_000, DAYS, CHUNK, fast=CHUNK))
 def test_what_is_kept_equals_batch(start: int, family: str) -> None:
     engine = InterpreterEngine()
     with engine.recording():

@@ -43,7 +43,7 @@ from tests.properties.wrong_declarations import (
     wrong_case,
 )
 
-CASES, FAST, CHUNK = 2000, 100, 50
+CASES, FAST, CHUNK = 2000, 50, 50
 FOREIGN = 16
 KEPT = REGRESSIONS / "wrong"
 

@@ -34,7 +34,7 @@ from forerun.planner.algebra.aggregates.record import (
 from forerun.planner.algebra.aggregates.states import State
 from forerun.planner.algebra.relational import AggregateCall
 from forerun.planner.algebra.scalar import FALSE, TRUE, Literal
-from forerun.planner.algebra.types import BIGINT, BOOLEAN, DataType
+from forerun.planner.algebra.types import BIGINT, BOOLEAN, DOUBLE, DataType
 from forerun.planner.errors import Reason, UnknownFunctionError
 
 
@@ -239,14 +239,17 @@ TABLE: tuple[AggregateFunction, ...] = (
     _of_bits("bit_and", duplicates=False),
     _of_bits("bit_or", duplicates=False),
     _of_bits("bit_xor", duplicates=True),
-    *_without_states("median", answer=Answer.BAG, result=types.percentile),
-    *_without_states("percentile", answer=Answer.BAG, result=types.percentile),
+    *_without_states("median", answer=Answer.BAG, result=types.percentile,
+                     of_counts=("percentile", (Literal("0.5", DOUBLE),))),
+    *_without_states("percentile", answer=Answer.BAG, result=types.percentile,
+                     of_counts=("percentile", ())),
+    *_without_states("percentile_cont", ordered="percentile"),
     *_without_states("approx_count_distinct", result=types.count_of_known, answer=Answer.BAG,
                      empty=Empty.ZERO),
     *_without_states("regr_count", empty=Empty.ZERO),
     *_without_states(
         "regr_avgx", "regr_avgy", "regr_sxx", "regr_sxy", "regr_syy",
-        "percentile_cont", "percentile_disc", "try_sum", "try_avg", "product", "grouping",
+        "percentile_disc", "try_sum", "try_avg", "product", "grouping",
         "grouping_id",
     ),
     AggregateFunction(name="percentile_approx", synonyms=("approx_percentile",),

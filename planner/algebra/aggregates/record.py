@@ -12,6 +12,7 @@ from enum import Enum
 from forerun.planner.algebra.aggregates import types
 from forerun.planner.algebra.aggregates.states import State
 from forerun.planner.algebra.relational import AggregateCall
+from forerun.planner.algebra.scalar import Scalar
 from forerun.planner.algebra.types import DataType
 
 Types = tuple[DataType, ...]
@@ -105,6 +106,10 @@ class AggregateFunction:
     ``same_rows`` is a function with the same values wherever all rows of a group have the same
     argument.
 
+    ``of_counts``: the function that computes it of the values of the first argument and of how
+    often each comes, and what it takes between the two if the call does not say. ``ordered``: the
+    function of what is ordered by and of its own argument that a call WITHIN GROUP is.
+
     ``computed_of`` are functions that an engine computes it of, and shares with other calls;
     ``work`` is how many expressions an engine evaluates for a row, where it is computed itself.
     ``bounded``: its value lies between the least and the greatest argument. ``mean``: what is known
@@ -132,6 +137,8 @@ class AggregateFunction:
     retraction: Retraction = Retraction.NONE
     merged_by: str | None = None
     same_rows: str | None = None
+    of_counts: tuple[str, tuple[Scalar, ...]] | None = None
+    ordered: str | None = None
     computed_of: tuple[str, ...] = ()
     work: int = 1
     bounded: bool = False

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from forerun.planner.algebra.aggregates.functions import partial_state
+from forerun.planner.algebra.aggregates.functions import function, partial_state
 from forerun.planner.algebra.aggregates.states import State, together
 from forerun.planner.algebra.relational import Aggregate, AggregateCall, Project
 from forerun.planner.algebra.scalar import (
@@ -35,13 +35,10 @@ from forerun.planner.algebra.scalar import (
     is_deterministic,
     references,
 )
-from forerun.planner.algebra.types import BIGINT, DOUBLE, Column
+from forerun.planner.algebra.types import BIGINT, Column
 from forerun.planner.memo.reference import Reference
 from forerun.planner.props.repeatable import Repeats
 from forerun.planner.search.rule import Match, MemoRule
-
-_HALF = Literal("0.5", DOUBLE)
-_PERCENTILES = ("percentile", "median")
 
 
 def _fire(match: Match) -> bool:
@@ -81,7 +78,7 @@ def _fire(match: Match) -> bool:
     answers = {
         column: (of_type(column.name, column.type), _weighted(call, named, count))
         for column, call in node.calls
-        if call.name in _PERCENTILES
+        if _is_counted(call)
     }
     outer = Aggregate(kept, node.keys, (*answers.values(), *merged.calls))
     values = dict(zip(others, _finished(others, merged.values), strict=True))
@@ -94,13 +91,17 @@ def _fire(match: Match) -> bool:
 def _counted(node: Aggregate) -> Scalar | None:
     """The expression whose values are counted, NULL where FILTER excludes a row; None unless all
     percentiles are of the same one, and of a type that is counted."""
-    calls = [call for _, call in node.calls if call.name in _PERCENTILES]
+    calls = [call for _, call in node.calls if _is_counted(call)]
     values = {_value(call) for call in calls}
     if len(values) != 1 or any(call.distinct or not _is_plain(call) for call in calls):
         return None
     (value,) = values
     exact = value.type.is_integer or value.type.name == "DECIMAL"
     return value if exact and is_deterministic(value) else None
+
+
+def _is_counted(call: AggregateCall) -> bool:
+    return function(call.name).of_counts is not None
 
 
 def _is_plain(call: AggregateCall) -> bool:
@@ -119,7 +120,7 @@ def _others(node: Aggregate) -> dict[Column, State] | None:
     """The states of all other calls; None if one has no state."""
     found = {}
     for column, call in node.calls:
-        if call.name in _PERCENTILES:
+        if _is_counted(call):
             continue
         state = partial_state(call, False)
         if not isinstance(state, State):
@@ -138,9 +139,9 @@ def _finished(others: dict[Column, State], values: tuple[Scalar, ...]) -> list[S
 
 
 def _weighted(call: AggregateCall, value: Column, count: Column) -> AggregateCall:
-    place = call.args[1] if len(call.args) == 2 else _HALF
-    args = (Ref(value), place, Ref(count))
-    return replace(call, name="percentile", args=args, where=None)
+    name, places = function(call.name).of_counts or (call.name, ())
+    args = (Ref(value), *(call.args[1:] or places), Ref(count))
+    return replace(call, name=name, args=args, where=None)
 
 
 RULE = MemoRule(

@@ -28,7 +28,7 @@ from forerun.planner.sql.query_block.grouping_sets import (
 )
 from forerun.planner.sql.syntax.text import QueryText, require_only
 
-_WRAPPERS = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)
+_WRAPPERS = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
 _OPAQUE = (exp.Subquery, exp.Select, exp.SetOperation, exp.Exists)
 
 
@@ -107,16 +107,20 @@ class GroupKeys:
 def bind_call(binder: Binder, node: exp.Expr) -> AggregateCall:
     """An aggregate function over the rows of ``binder.relation``."""
     where, ignore_nulls, inner = None, False, node
+    within: exp.Expr | None = None
     while isinstance(inner, _WRAPPERS):
+        within = inner if isinstance(inner, exp.WithinGroup) else within
         if isinstance(inner, exp.Filter):
             where = binder.predicate(inner.args["expression"].this)
         ignore_nulls = ignore_nulls or isinstance(inner, exp.IgnoreNulls)
         inner = inner.this
     written = call_name(inner) or ""
-    known = function(written)
-    name = known.name
     require_only(binder.text, inner, "this", "expressions")
     arguments, distinct = list(inner.expressions), False
+    if within is not None:
+        written, arguments = _within_group(binder, within, written, arguments)
+    known = function(written)
+    name = known.name
     if arguments and isinstance(arguments[0], exp.Distinct):
         require_only(binder.text, arguments[0], "expressions")
         arguments, distinct = list(arguments[0].expressions), True
@@ -140,6 +144,20 @@ def bind_call(binder: Binder, node: exp.Expr) -> AggregateCall:
     if known.of_numbers:
         args = tuple(cast(arg, DOUBLE) if arg.type == STRING else arg for arg in args)
     return AggregateCall(name, args, distinct, where)
+
+
+def _within_group(
+    binder: Binder, node: exp.Expr, written: str, arguments: list[exp.Expr]
+) -> tuple[str, list[exp.Expr]]:
+    """The call that an ordered one is: ``percentile_cont(p) WITHIN GROUP (ORDER BY x)`` is
+    ``percentile(x, p)``, by which Spark replaces it."""
+    key, *more = node.args["expression"].expressions
+    plain = not more and not key.args.get("desc") and len(arguments) == 1
+    becomes = function(written).ordered
+    if becomes is None or not plain or isinstance(arguments[0], exp.Distinct):
+        hint = "percentile(x, p) is what percentile_cont(p) WITHIN GROUP (ORDER BY x) gives"
+        raise binder.text.unsupported(node, f"{written} WITHIN GROUP in this form", hint)
+    return becomes, [key.this, *arguments]
 
 
 def _check_call(
