@@ -83,7 +83,7 @@ _FIXED: dict[DataType, str] = {
     "array_position",
     DOUBLE: "sqrt cbrt exp expm1 ln log log10 log2 log1p pow power sin cos tan cot asin acos atan "
     "atan2 sinh cosh tanh asinh acosh atanh degrees radians pi e rand randn random months_between "
-    "nanvl xpath_double xpath_number hypot rint signum sign sec csc",
+    "xpath_double xpath_number hypot rint signum sign sec csc",
     BOOLEAN: "not and or isnull isnotnull isnan like ilike rlike regexp regexp_like startswith "
     "arrays_overlap is_valid_utf8 luhn_check map_contains_key xpath_boolean "
     "endswith contains in = <=> <> < <= > >= array_contains exists xor equal_null",

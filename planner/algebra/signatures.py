@@ -191,7 +191,7 @@ vbilecsxdtmwr*vbilecsxdtmwar a*vbilecsxdtmwapr: xxhash64
 vilsx*vi: hll_sketch_agg
 vx*vb: hll_union_agg
 vsx*vilecs: sha2
-vilesx*vi a*vbilecsxdtmwapr: theta_sketch_agg
+vilesxa*vi: theta_sketch_agg
 vx*vi: theta_union_agg
 v*vilecdtmw i*vilecsd lec*vilecs s*ilecw d*vimw t*vmw m*vdtm w*vsdtw: try_add
 v*vilec ilecmw*vilecs s*ilec: try_divide
@@ -210,7 +210,8 @@ vbilfecsxdtnmw: elt lpad regexp_replace replace rpad sentences translate
 """Kinds of the third argument: the functions, called with three."""
 _CONSTANT = """
 0: date_part datepart rand randn random schema_of_csv schema_of_json schema_of_xml stack
-1: any_value approx_count_distinct approx_percentile bround ceil ceiling collate first first_value
+1: any_value approx_count_distinct approx_percentile approx_top_k
+    approx_top_k_accumulate bround ceil ceiling collate first first_value
     floor from_csv from_json from_xml histogram_numeric last last_value listagg mode percentile
     percentile_approx round schema_of_json schema_of_xml sort_array string_agg to_binary to_csv
     to_json to_number to_xml try_to_binary try_to_number xpath xpath_boolean xpath_double

@@ -43,6 +43,8 @@ def is_nested(type_: DataType) -> bool:
 def can_cast(given: DataType, to: DataType) -> bool:
     """Return whether Spark casts one type to the other; true where that is not known."""
     one, other = kind_of(given), kind_of(to)
+    if to.name.upper() == "INTERVAL":
+        return one in ("", "v", "s")  # an interval of all units is written as a text
     return not one or not other or one == "v" or other in _CAST[one]
 
 

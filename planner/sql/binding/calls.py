@@ -309,18 +309,17 @@ def substring(binder: Binder, node: exp.Expr) -> Scalar:
     args = tuple(binder.bind(part) for part in parts if part is not None)
     require_fit(binder, node, "substring", args[:2])
     if args[0].type == NULL or not _is_atomic(args[0].type):
-        return Call("substring", args, args[0].type)
+        return Call("substring", args, STRING if args[0].type == NULL else args[0].type)
     return Call("substring", (cast(args[0], STRING), *args[1:]), STRING)
 
 
 def trim(binder: Binder, node: exp.Expr) -> Scalar:
     """``trim(s)`` and ``TRIM(LEADING 'x' FROM s)``."""
-    value = binder.bind(node.this)
-    require_fit(binder, node, "trim", (value,))
-    value = cast(value, STRING)
+    given = (node.this, node.args.get("expression"))
+    args = tuple(binder.bind(part) for part in given if part is not None)
+    require_fit(binder, node, "trim", args)
+    args = (cast(args[0], STRING), *args[1:])
     where = str(node.args.get("position") or "BOTH").lower()
-    removed = node.args.get("expression")
-    args = (value,) if removed is None else (value, binder.bind(removed))
     return Call(f"trim_{where}", args, STRING)
 
 

@@ -10,39 +10,62 @@ from collections.abc import Callable, Mapping
 from forerun.planner.algebra.nested import element_type, map_types, struct_fields
 from forerun.planner.algebra.scalar import Scalar
 from forerun.planner.algebra.type_kinds import kind_of
-from forerun.planner.algebra.types import NULL
+from forerun.planner.algebra.types import NULL, STRING, DataType
 from forerun.planner.sql.binding.coercion import arithmetic, common_type, compare, unify
 
 Arguments = tuple[Scalar, ...]
+_DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 20}
 _PLACES = ("TINYINT", "SMALLINT", "INT")
 """Types of a place in an array."""
 
 
-def _has_element(args: Arguments) -> bool:
-    """Return whether the second argument may be an element of the array that the first one is."""
+def _holds(args: Arguments) -> bool:
+    """Return whether the array that the first argument is may hold the second, which is no NULL."""
     if len(args) != 2 or kind_of(args[0].type) != "a":
         return True
-    return common_type(element_type(args[0].type), args[1].type) is not None
+    return args[1].type != NULL and _without_texts(element_type(args[0].type), args[1].type)
 
 
-def _looks_for_element(args: Arguments) -> bool:
-    """Return whether it may, and is no NULL, which is nowhere found."""
-    return _has_element(args) and (len(args) != 2 or args[1].type != NULL)
+def _takes_element(args: Arguments) -> bool:
+    """Return whether the second argument is of the type of the elements, or one of the two is wide
+    enough for both: a DECIMAL for whole numbers only if it has room for all of them."""
+    if len(args) != 2 or kind_of(args[0].type) != "a":
+        return True
+    element, value = element_type(args[0].type), args[1].type
+    if "DECIMAL" in (element.name, value.name) and element.is_numeric and value.is_numeric:
+        return _is_room(element, value) or _is_room(value, element)
+    return _without_texts(element, value)
+
+
+def _is_room(wide: DataType, narrow: DataType) -> bool:
+    digits = _DIGITS.get(narrow.name, narrow.precision - narrow.scale)
+    known = narrow.name == "DECIMAL" or narrow.name in _DIGITS
+    return (
+        wide.name == "DECIMAL"
+        and known
+        and (wide.precision - wide.scale >= digits and wide.scale >= narrow.scale)
+    )
+
+
+def _without_texts(one: DataType, other: DataType) -> bool:
+    """Return whether two types have a common one that is no text, unless both are."""
+    mixed = (one == STRING) is not (other == STRING) and NULL not in (one, other)
+    known = one.is_known and other.is_known
+    return not (mixed and known) and common_type(one, other) is not None
 
 
 def _has_key(args: Arguments) -> bool:
     """Return whether the second argument may be a key of the map that the first one is."""
     if len(args) != 2 or kind_of(args[0].type) != "p":
         return True
-    key = map_types(args[0].type)[0]
-    return args[1].type != NULL and common_type(key, args[1].type) is not None
+    return args[1].type != NULL and _without_texts(map_types(args[0].type)[0], args[1].type)
 
 
 def _has_part(args: Arguments) -> bool:
     """Return whether the second argument may be a place in an array, or a key of a map."""
     if len(args) == 2 and kind_of(args[0].type) == "a" and args[1].type.is_known:
         return args[1].type.name in _PLACES
-    return _has_key(args)
+    return args[1:] == () or args[1].type == NULL or _has_key(args)
 
 
 def _of_arrays(args: Arguments) -> bool:
@@ -77,8 +100,10 @@ GOING_TOGETHER: Mapping[str, Callable[[Arguments], bool]] = {
     "map_from_entries": _of_entries,
     "map_contains_key": _has_key,
     **dict.fromkeys(("element_at", "try_element_at"), _has_part),
-    **dict.fromkeys(("array_append", "array_prepend"), _has_element),
-    **dict.fromkeys(("array_contains", "array_position", "array_remove"), _looks_for_element),
+    "array_contains": _holds,
+    **dict.fromkeys(
+        ("array_append", "array_position", "array_prepend", "array_remove"), _takes_element
+    ),
     **dict.fromkeys(
         ("array_except", "array_intersect", "array_union", "arrays_overlap"), _of_arrays
     ),

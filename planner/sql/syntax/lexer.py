@@ -79,7 +79,19 @@ def filled(text: QueryText) -> FilledText:
             done = found[1]
             pieces.append(_NOT_A_LINE_END.sub(" ", text.sql[found[0] : done]))
     pieces.append(text.sql[done:])
-    return FilledText("".join(pieces), quoted)
+    _check_hints(text, plain := "".join(pieces))
+    return FilledText(plain, quoted)
+
+
+def _check_hints(text: QueryText, plain: str) -> None:
+    """Refuse the end of a hint without its beginning: one sign to Spark, also in a product. What is
+    left of brackets are those of hints."""
+    hinted = False
+    for mark in _BRACKET.finditer(plain):
+        if mark[0] == "*/" and not hinted:
+            hint = "write * and / apart"
+            raise text.error_at(mark.start(), "a comment is closed and not opened", hint)
+        hinted = mark[0] == "/*"
 
 
 def tokens_of(text: QueryText, read: FilledText | None = None) -> list[Token]:
@@ -173,7 +185,7 @@ def _scanned(text: QueryText) -> Iterator[_Quoted | tuple[int, int]]:
         elif char == "$" and _DOLLARS.match(sql, at):
             raise text.error_at(at, "a string between $$", "write it between single quotes")
         else:
-            at += 1
+            at += 2 if sql.startswith("*/", at) else 1
 
 
 _PATTERNS = {"'": _SINGLE, '"': _DOUBLE, "`": _NAME}
