@@ -100,7 +100,9 @@ SELECT s, sum(a) AS total, avg(a) AS mean FROM t GROUP BY s
 def test_spark_is_asked_where_it_is(tmp_path, tables):
     """In a process of its own: a session of Spark changes the log of the one that it is in."""
     right = sql(tmp_path, "right", "SELECT a & 1 | a & 4 AS v FROM t -- \\\n")
-    refused = sql(tmp_path, "refused", "SELECT aggregate(array(a), 0, (s, x) -> s + 1.5) AS v FROM t")
+    refused = sql(
+        tmp_path, "refused", "SELECT aggregate(array(a), 0, (s, x) -> s + 1.5) AS v FROM t"
+    )
     command = [sys.executable, "-m", "forerun", "check", right, refused, "--tables", tables]
     done = subprocess.run([*command, "--json"], capture_output=True, text=True, check=False)
     outcomes = [one["outcome"] for one in json.loads(done.stdout)["checked"]]

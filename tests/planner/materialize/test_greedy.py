@@ -128,8 +128,8 @@ def _with_few_chains(space: Space, rng: random.Random, count: int) -> Space:
 
 
 THREE_READERS = (
-    "WITH c AS (SELECT g, sum(v) AS x FROM r GROUP BY g) SELECT median(g) AS x FROM c "
-    "UNION ALL SELECT median(x) FROM c UNION ALL SELECT percentile(x, 0.2) FROM c"
+    "WITH c AS (SELECT g, sum(v) AS x FROM r GROUP BY g) SELECT skewness(g) AS x FROM c "
+    "UNION ALL SELECT skewness(x) FROM c UNION ALL SELECT kurtosis(x) FROM c"
 )
 
 
