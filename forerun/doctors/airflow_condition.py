@@ -49,6 +49,8 @@ def _read() -> AirflowCondition:
         errors = {(one.bundle_name, one.filename): str(one.stacktrace) for one in found}
         entries = select(XComModel).join(DagRun, XComModel.dag_run_id == DagRun.id)
         recent = DagRun.run_after >= utc_now() - LATELY
-        kept = session.scalars(entries.where(XComModel.key.startswith(UNOPENED), recent)).all()
+        kept = session.scalars(
+            entries.where(XComModel.key.startswith(UNOPENED, autoescape=True), recent)
+        ).all()
         left = [(one.dag_id, XComModel.deserialize_value(one)) for one in kept]
     return condition_of(utc_now(), get_airflow_health(), dags, errors, left)

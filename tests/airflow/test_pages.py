@@ -383,7 +383,8 @@ def test_a_day_that_only_airflow_knows_of_has_a_row_and_a_page(place, airflow_ho
     run = place.begin("hidden", "2026-03-19")
     entries = f"/api/v2/dags/hidden/dagRuns/{run}/taskInstances/open_day/xcomEntries"
     kept = {"report": "hidden", "day": day, "what": what, "hint": "Free <space>."}
-    for key, value in (("forerun_unopened_hidden", kept), ("forerun_unopened_odd", ["no", 1])):
+    others = (("forerun_unopened_odd", ["no", 1]), ("forerun-unopened-x", kept | {"day": "x"}))
+    for key, value in (("forerun_unopened_hidden", kept), *others):
         answer = place.client.post(
             entries, headers=place.admin.headers, json={"key": key, "value": value}
         )
@@ -393,7 +394,10 @@ def test_a_day_that_only_airflow_knows_of_has_a_row_and_a_page(place, airflow_ho
     page = place.admin.get(f"/forerun/days/hidden/{day}")
     assert page.status_code == 200
     assert "Free &lt;space&gt;." in page.text
-    assert UnopenedDay(dag_id="hidden", **kept) in read_condition().unopened
+    known = read_condition().unopened
+    assert UnopenedDay(dag_id="hidden", **kept) in known
+    assert all(one.day != "x" for one in known)
+    assert "/forerun/days/hidden/x" not in shown
     assert what not in place.guest.get("/forerun/").text
     assert place.guest.get(f"/forerun/days/hidden/{day}").status_code == 404
     gone = place.client.delete(f"{entries}/forerun_unopened_hidden", headers=place.admin.headers)
