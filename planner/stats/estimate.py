@@ -40,6 +40,7 @@ from forerun.planner.algebra.types import Column, ColumnId, DataType
 from forerun.planner.memo.relying import Relying
 from forerun.planner.request import ColumnStats, Source
 from forerun.planner.stats.determined import Determined
+from forerun.planner.stats.few_values import most_values
 from forerun.planner.stats.joins import join_estimate
 from forerun.planner.stats.nested_parts import made_columns, made_rows, part_estimate
 from forerun.planner.stats.sample import Sample, share
@@ -247,7 +248,7 @@ def _of_item(scalar: Scalar, column: Column, below: Estimate) -> ColumnEstimate:
         place = number(scalar.text, scalar.type)
         nulls = 1.0 if scalar.text is None else 0.0
         return ColumnEstimate(distinct=1.0, nulls=nulls, low=place, high=place, width=width)
-    if (part := part_estimate(scalar, column, below.columns)) is not None:
+    if (part := part_estimate(scalar, column, below.columns, below.rows)) is not None:
         return part
     read = {n.column.id: below.columns[n.column.id] for n in walk(scalar) if isinstance(n, Ref)}
     if _is_monotone_cast(scalar) and len(read) == 1:
@@ -256,8 +257,7 @@ def _of_item(scalar: Scalar, column: Column, below: Estimate) -> ColumnEstimate:
     if scalar.name == "case":
         return _of_case(scalar, column, below)
     distinct = min(math.prod(c.distinct for c in read.values()), below.rows, MANY_DISTINCT)
-    if scalar.name in _FEW:
-        distinct = min(distinct, _FEW[scalar.name])
+    distinct = min(distinct, most_values(scalar))
     nulls = 1.0 - math.prod(1.0 - c.nulls for c in read.values())
     if scalar.name == "coalesce":
         nulls = 0.0
@@ -283,10 +283,6 @@ def _of_case(case: Call, column: Column, below: Estimate) -> ColumnEstimate:
         high=max(highs) if highs and len(highs) == len(some) else None,
         width=float(column.type.width),
     )
-
-
-_FEW = {"year": 30.0, "month": 12.0, "day": 31.0, "dayofweek": 7.0, "quarter": 4.0, "hour": 24.0}
-"""Distinct answers of calendar functions; 30 years is a guess, the others are facts."""
 
 
 def _is_monotone_cast(scalar: Scalar) -> bool:

@@ -67,14 +67,18 @@ _TAKEN: Mapping[str, Callable[[Call, Parts], Parts]] = {
 """Functions that take a value apart: what is known of their result."""
 
 
-def part_estimate(scalar: Scalar, column: Column, columns: Columns) -> ColumnEstimate | None:
-    """Return the estimate of a part of a nested value; None where nothing is known of it."""
+def part_estimate(
+    scalar: Scalar, column: Column, columns: Columns, rows: float
+) -> ColumnEstimate | None:
+    """Return the estimate of a part of a nested value over so many rows; None where nothing is
+    known of it."""
     if not isinstance(scalar, Call) or not (parts := parts_of(scalar, columns)):
         return None
     leaf = parts.get(())
     if leaf is not None:
-        return leaf._replace(width=float(column.type.width), entries=1.0)
-    most = max(one.distinct for one in parts.values())
+        distinct = min(leaf.distinct, max(1.0, rows))
+        return leaf._replace(distinct=distinct, width=float(column.type.width), entries=1.0)
+    most = min(max(one.distinct for one in parts.values()), max(1.0, rows))
     return ColumnEstimate(distinct=most, width=float(column.type.width), parts=parts)
 
 
@@ -85,9 +89,12 @@ def made_rows(node: Generate, columns: Columns) -> float:
     parts = parts_of(node.call.args[0], columns) if _takes_apart(node) else {}
     if not parts:
         return rows_of_one(node.call)
-    entries = _entries(parts)
-    nothing = min(one.entries * one.nulls for one in parts.values())
-    return entries if node.outer else max(0.0, entries - nothing)
+    return max(0.0, _entries(parts) - _nothing(node, parts))
+
+
+def _nothing(node: Generate, parts: Parts) -> float:
+    """The mean entries of a row that stand for nothing, and make no row."""
+    return 0.0 if node.outer else min(one.entries * one.nulls for one in parts.values())
 
 
 def _entries(parts: Parts) -> float:
@@ -113,7 +120,7 @@ def made_columns(
             distinct=max(1.0, min(rows, 2.0 * mean)), low=0.0, high=2.0 * mean, width=4.0
         )
         made = tuple(made_rest)
-    nothing = 0.0 if node.outer else min(one.entries * one.nulls for one in parts.values())
+    nothing = _nothing(node, parts)
     for column, steps in zip(made, _steps(node, made), strict=True):
         here = {
             path: _as_row(one, mean, nothing, rows) for path, one in _below(parts, *steps).items()

@@ -10,7 +10,7 @@ What makes states of rows, and what merges states, are both a :class:`Fold`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from forerun.planner.algebra.aggregates.types import COUNT, averaged_sum, bigint
@@ -117,6 +117,16 @@ class State:
     of_row: Callable[[Column | None], tuple[Scalar, ...]]
     merge: Callable[[tuple[Scalar, ...], New], Fold]
     finalize: Callable[[tuple[Scalar, ...]], Scalar]
+
+
+def finished(states: Iterable[State], merged: Sequence[Scalar]) -> tuple[Scalar, ...]:
+    """Return the value of every call, computed from the merged columns of all its states."""
+    values, start = [], 0
+    for state in states:
+        end = start + len(state.columns)
+        values.append(state.finalize(tuple(merged[start:end])))
+        start = end
+    return tuple(values)
 
 
 # -- states whose columns merge one by one -------------------------------------------------------

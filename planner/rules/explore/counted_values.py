@@ -24,12 +24,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from forerun.planner.algebra.aggregates.functions import function, partial_state
-from forerun.planner.algebra.aggregates.states import State, together
+from forerun.planner.algebra.aggregates.states import State, finished, together
 from forerun.planner.algebra.relational import Aggregate, AggregateCall, Project
 from forerun.planner.algebra.scalar import (
-    TRUE,
-    Call,
-    Literal,
     Ref,
     Scalar,
     is_deterministic,
@@ -37,7 +34,7 @@ from forerun.planner.algebra.scalar import (
 )
 from forerun.planner.algebra.types import BIGINT, Column
 from forerun.planner.memo.reference import Reference
-from forerun.planner.props.repeatable import Repeats
+from forerun.planner.rules.explore.distinct import changes_and_repeats, contributed
 from forerun.planner.search.rule import Match, MemoRule
 
 
@@ -45,8 +42,7 @@ def _fire(match: Match) -> bool:
     node = match.expression.node
     if not isinstance(node, Aggregate) or not isinstance(node.input, Reference):
         return False
-    given = match.memo.tvr_of(node.input.group)
-    if given is None or not given.changing or given.repeats is not Repeats.ALWAYS:
+    if not changes_and_repeats(match.memo, node.input):
         return False
     value, others = _counted(node), _others(node)
     if value is None or others is None:
@@ -81,7 +77,7 @@ def _fire(match: Match) -> bool:
         if _is_counted(call)
     }
     outer = Aggregate(kept, node.keys, (*answers.values(), *merged.calls))
-    values = dict(zip(others, _finished(others, merged.values), strict=True))
+    values = dict(zip(others, finished(others.values(), merged.values), strict=True))
     items = ((c, Ref(answers[c][0]) if c in answers else values[c]) for c, _ in node.calls)
     keys = ((key, Ref(key)) for key in node.keys)
     match.memo.equate(match.expression.group, Project(outer, (*keys, *items)), RULE.name)
@@ -92,7 +88,7 @@ def _counted(node: Aggregate) -> Scalar | None:
     """The expression whose values are counted, NULL where FILTER excludes a row; None unless all
     percentiles are of the same one, and of a type that is counted."""
     calls = [call for _, call in node.calls if _is_counted(call)]
-    values = {_value(call) for call in calls}
+    values = {contributed(call)[0] for call in calls}
     if len(values) != 1 or any(call.distinct or not _is_plain(call) for call in calls):
         return None
     (value,) = values
@@ -109,13 +105,6 @@ def _is_plain(call: AggregateCall) -> bool:
     return len(call.args) <= 2 and not any(references(arg) for arg in call.args[1:])
 
 
-def _value(call: AggregateCall) -> Scalar:
-    value = call.args[0]
-    if call.where is None or call.where == TRUE:
-        return value
-    return Call("case", (call.where, value, Literal(None, value.type)), value.type)
-
-
 def _others(node: Aggregate) -> dict[Column, State] | None:
     """The states of all other calls; None if one has no state."""
     found = {}
@@ -126,15 +115,6 @@ def _others(node: Aggregate) -> dict[Column, State] | None:
         if not isinstance(state, State):
             return None
         found[column] = state
-    return found
-
-
-def _finished(others: dict[Column, State], values: tuple[Scalar, ...]) -> list[Scalar]:
-    found, start = [], 0
-    for state in others.values():
-        end = start + len(state.columns)
-        found.append(state.finalize(values[start:end]))
-        start = end
     return found
 
 

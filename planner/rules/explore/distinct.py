@@ -63,7 +63,7 @@ def _fire(match: Match) -> bool:
     plain: list[tuple[Column, Scalar]] = []
     calls = []
     for column, call in node.calls:
-        values = _values(call)
+        values = contributed(call)
         if _is_distinct(call):
             if values not in found:
                 names = _named(values, match.ids)
@@ -99,11 +99,16 @@ def _fits(memo: Memo, node: Aggregate) -> bool:
         return False
     if not isinstance(node.input, Reference):
         return False
-    given = memo.tvr_of(node.input.group)
-    return given is not None and given.changing and given.repeats is Repeats.ALWAYS
+    return changes_and_repeats(memo, node.input)
 
 
-def _values(call: AggregateCall) -> tuple[Scalar, ...]:
+def changes_and_repeats(memo: Memo, given: Reference) -> bool:
+    """Return whether an input changes, and repeats exactly where it is computed again."""
+    known = memo.tvr_of(given.group)
+    return known is not None and known.changing and known.repeats is Repeats.ALWAYS
+
+
+def contributed(call: AggregateCall) -> tuple[Scalar, ...]:
     """Return what a row contributes to a call: its arguments, or NULLs if FILTER excludes it."""
     values = call.args or (Literal("1", INT),)
     if call.where is None or call.where == TRUE:

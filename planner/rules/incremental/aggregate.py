@@ -23,6 +23,7 @@ from forerun.planner.algebra.aggregates.states import (
     Fold,
     State,
     count_part,
+    finished,
     folded,
     state_of_parts,
     states_of,
@@ -137,16 +138,6 @@ def _merging(
     return together(folds)
 
 
-def _finish(partials: tuple[State, ...], merged: Sequence[Scalar]) -> tuple[Scalar, ...]:
-    """Return the value of every call, computed from the merged state columns."""
-    values, start = [], 0
-    for state in partials:
-        end = start + len(state.columns)
-        values.append(state.finalize(tuple(merged[start:end])))
-        start = end
-    return tuple(values)
-
-
 def initial(node: Aggregate, weight: Column | None, signed: bool, ids: ColumnIds) -> Fold:
     """Return the fold that computes the states of an aggregate from the rows of its input."""
     return _of_rows(_must(_states(node, signed)), _HIDDEN, weight, ids)
@@ -223,12 +214,12 @@ def _merge(
     merged = folded(states, node.keys, fold)
     if node.keys and signed:
         merged = Filter(merged, Call(">", (fold.values[-1], integer(0)), BOOLEAN))
-    return Project(merged, _outputs(node, _finish(partials, fold.values)))
+    return Project(merged, _outputs(node, finished(partials, fold.values)))
 
 
 def _outputs(node: Aggregate, values: Sequence[Scalar]) -> tuple[tuple[Column, Scalar], ...]:
-    finished = zip((column for column, _ in node.calls), values, strict=True)
-    return (*((key, Ref(key)) for key in node.keys), *finished)
+    named = zip((column for column, _ in node.calls), values, strict=True)
+    return (*((key, Ref(key)) for key in node.keys), *named)
 
 
 def _delta(node: Relation, states: Versions, signed: bool, ids: ColumnIds) -> DeltaOfStates:
@@ -259,12 +250,12 @@ def _delta(node: Relation, states: Versions, signed: bool, ids: ColumnIds) -> De
     olds = tuple(ids.new(f"{column.name}_old", column) for column, _ in node.calls)
     news = tuple(ids.new(f"{column.name}_new", column) for column, _ in node.calls)
     counts = tuple(Column(ids.next_id(), name, BIGINT) for name in ("__n_old", "__n_new"))
-    values = (*_finish(partials, old), *_finish(partials, new), old[-1], new[-1])
+    values = (*finished(partials, old), *finished(partials, new), old[-1], new[-1])
     named = tuple(zip((*olds, *news, *counts), values, strict=True))
-    finished = Project(merged, (*((key, Ref(key)) for key in node.keys), *named))
+    old_and_new = Project(merged, (*((key, Ref(key)) for key in node.keys), *named))
     weight = ids.weight()
     signs = Values((weight,), ((integer(-1),), (integer(1),)))
-    sides: Relation = Join(JoinKind.INNER, finished, signs, TRUE)
+    sides: Relation = Join(JoinKind.INNER, old_and_new, signs, TRUE)
     taken_back = Call("<", (Ref(weight), integer(0)), BOOLEAN)
     if node.keys:
         count = Call("case", (taken_back, Ref(counts[0]), Ref(counts[1])), BIGINT)
@@ -326,7 +317,7 @@ def _affected_merge(
     values = fold.values
     merged = folded(states, node.keys, fold)
     whole = Filter(merged, Call("=", (values[-1], integer(0)), BOOLEAN))
-    untouched = Project(whole, _outputs(node, _finish(partials, values)))
+    untouched = Project(whole, _outputs(node, finished(partials, values)))
     losers = Filter(merged, Call(">", (values[-1], integer(0)), BOOLEAN))
     names = tuple(ids.new(key.name, key) for key in node.keys)
     renamed = Project(losers, tuple((n, Ref(k)) for n, k in zip(names, node.keys, strict=True)))

@@ -266,3 +266,10 @@ def test_a_case_has_the_values_of_its_branches() -> None:
         Join(JoinKind.INNER, O, sets, TRUE), ((OUT, shown["key or nothing"]), (QTY, Ref(QTY)))
     )
     assert rows(Aggregate(wide, (OUT, QTY), ())) == pytest.approx(202, rel=0.01)
+
+
+@pytest.mark.parametrize(("name", "by", "most"), [("%", 7, 13), ("pmod", -7, 7), ("%", 1, 1)])
+def test_a_remainder_has_few_values(name: str, by: int, most: int) -> None:
+    rest = Column(ColumnId(990), "rest", BIGINT)
+    divided = Call(name, (Ref(O.columns[0]), Literal(str(by), BIGINT)), BIGINT)
+    assert rows(Aggregate(Project(O, ((rest, divided),)), (rest,), ())) == pytest.approx(most)
