@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from forerun.include.reports.source import LOGGED
 from forerun.include.state.records import ManifestSource, PinnedFile
 from forerun.planner.contract import SourceInput, decode_plan
 from forerun.planner.contract.plan_v1 import WEIGHT_COLUMN, ForeignKey, ReliedForeignKey
@@ -162,6 +163,8 @@ def _check_weights(work: Work, source: ManifestSource) -> None:
     """Return the files whose rows are checked: those since the base run if only changes are read,
     else all, as where files are gone. (What the base run kept of a source comes from changes that
     it has checked.)"""
+    if source.format in LOGGED:
+        return  # the weights are none of the files', but of what the table's log says of them
     versions = {v.version for v in work.inputs.sources() if v.source == source.name}
     version = "delta" if versions == {"delta"} and not source.withdrawn else "snapshot"
     view = SourceInput(view=source.name, source=source.name, version=version)  # type: ignore[arg-type]

@@ -230,6 +230,13 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+def text_literal(text: str | None) -> str:
+    """A text, or NULL, as a SQL literal that each engine reads back as it is."""
+    if text is None:
+        return "NULL"
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
 def with_run(columns: Sequence[ColumnSpec]) -> tuple[ColumnSpec, ...]:
     """The columns of a family's table: its own and the run."""
     return (*columns, ColumnSpec(name=RUN_COLUMN, type="INT"))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from forerun.include.days.manifests import read_manifest
 from forerun.include.reports.changes import in_files
 from forerun.include.sources.changelog import only_adds
+from forerun.include.sources.constants import Constants
 from forerun.include.sources.corrections import came, find_corrections
 from forerun.include.sources.delivery import delivery, read_pin, verify_pin
 from forerun.include.sources.widening import same_type
@@ -39,7 +40,7 @@ from forerun.planner.contract import (
 )
 from forerun.planner.errors import ContractError
 from forerun.spark_jobs.changelog import consolidated, with_taken_back
-from forerun.spark_jobs.engine import Engine, Frame, Partition, quoted
+from forerun.spark_jobs.engine import Engine, Frame, Partition, quoted, text_literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,8 @@ class Inputs:
         pin, base = self.pins[source.source], self.base_pins.get(source.source)
         if source.version == "snapshot":
             return pin.files
-        if base is not None and self.manifest.base_generation:
+        declared = self.manifest.source(source.source)
+        if base is not None and (self.manifest.base_generation or declared.withdrawn):
             return came(find_corrections(base, pin))
         return delivery(pin, base)
 
@@ -206,39 +208,50 @@ def read_files(engine: Engine, source: ManifestSource, files: Sequence[PinnedFil
     """
     columns = in_files(source.columns, source.change)
     read: Frame | None = None
-    for own, uris in _by_their_types(columns, files).items():
+    for (own, constants), uris in _by_what_they_hold(columns, files).items():
         rows = engine.read(uris, own, source.format)
         if own != columns:
+            texts = dict(constants)
             rows = rows.selectExpr(
-                *(f"CAST({quoted(c.name)} AS {c.type}) AS {quoted(c.name)}" for c in columns)
+                *(
+                    f"CAST({text_literal(texts[c.name])} AS {c.type}) AS {quoted(c.name)}"
+                    if c.name in texts
+                    else f"CAST({quoted(c.name)} AS {c.type}) AS {quoted(c.name)}"
+                    for c in columns
+                )
             )
         read = rows if read is None else read.unionByName(rows)
     return engine.read([], columns, source.format) if read is None else read
 
 
-def _by_their_types(
+def _by_what_they_hold(
     columns: tuple[ColumnSpec, ...], files: Sequence[PinnedFile]
-) -> dict[tuple[ColumnSpec, ...], list[str]]:
-    """Return the URIs of files by the declared columns in the types that the files have them in."""
-    found: dict[tuple[ColumnSpec, ...], list[str]] = {}
+) -> dict[tuple[tuple[ColumnSpec, ...], Constants], list[str]]:
+    """Return the URIs of files by the declared columns that they hold, in the types that they have
+    them in, and by the constants that they lack."""
+    found: dict[tuple[tuple[ColumnSpec, ...], Constants], list[str]] = {}
     for file in files:
+        lacking = {name for name, _ in file.constants}
         there = {column.name.lower(): column.type for column in file.columns}
         types = [there.get(column.name.lower(), column.type) for column in columns]
         own = tuple(
             column if same_type(kind, column.type) else replace(column, type=kind)
             for column, kind in zip(columns, types, strict=True)
+            if column.name not in lacking
         )
-        found.setdefault(own, []).append(file.uri)
+        found.setdefault((own, file.constants), []).append(file.uri)
     return found
 
 
 def refuse_own_types(source: ManifestSource, pin: Pin) -> None:
-    """Raise :class:`ContractError` if a file has a column in a narrower type than the declared one:
-    the files of several days are read as one, in one type."""
+    """Raise :class:`ContractError` if a file has a column in a narrower type than the declared one,
+    or lacks one that is the same in all its rows: the files of several days are read as one, with
+    the same columns."""
     columns = in_files(source.columns, source.change)
-    if set(_by_their_types(columns, pin.files)) - {columns}:
+    if set(_by_what_they_hold(columns, pin.files)) - {(columns, ())}:
         raise ContractError(
-            f"source {source.name} has files with narrower types", hint="Compute the day by itself."
+            f"source {source.name} has files with narrower types, or with partition columns",
+            hint="Compute the day by itself.",
         )
 
 

@@ -13,7 +13,7 @@ from typing import Literal
 from forerun.first_report.layout import Layout, NoTableError
 from forerun.include.reports.complete_when import ClockTime
 from forerun.include.reports.source import SourceSpec
-from forerun.include.sources.files import Location
+from forerun.include.sources.files import Listing, Location
 from forerun.include.sources.formats import format_of
 from forerun.include.sources.listing import data_files
 from forerun.include.sources.unread import SourceFileError, refuse_unread
@@ -87,12 +87,12 @@ def _source(
     )
 
 
-Listed = dict[date, tuple[Location, tuple[StoredFile, ...]]]
+Listed = dict[date, Listing]
 
 
 def _look_at_footers(layout: Layout, listed: Listed) -> SeenTable:
     form = format_of(layout.format)
-    files = {day: tuple(form.describe(at, found, ())) for day, (at, found) in listed.items()}
+    files = {day: tuple(form.describe(at.location, at.files, ())) for day, at in listed.items()}
     every = [file for found in files.values() for file in found]
     names = Counter(column.name.lower() for file in every for column in file.columns)
     remarks, columns = [], []
@@ -137,17 +137,17 @@ def _look_at_texts(layout: Layout, listed: Listed) -> SeenTable:
     """Find the types of a CSV table's columns: those that every value of the days is of, and of
     which each is written as that type is. A number with leading zeros is a text."""
     values: dict[str, _Values] = {}
-    for location, files in listed.values():
-        for file in files:
-            _read_values(location, file, values)
+    for listing in listed.values():
+        for file in listing.files:
+            _read_values(listing.location, file, values)
     columns = [ColumnSpec(name=name, type=found.type) for name, found in values.items()]
     form, remarks = format_of(layout.format), list[str]()
     while True:
         source = _source(layout, columns)
         try:
             files_by_day = {
-                day: tuple(form.describe(at, found, source.columns))
-                for day, (at, found) in listed.items()
+                day: tuple(form.describe(found.location, found.files, source.columns))
+                for day, found in listed.items()
             }
             return SeenTable(
                 layout=layout, source=source, files=files_by_day, remarks=tuple(remarks)

@@ -20,6 +20,7 @@ from forerun.include.sources.table_formats import (
 from forerun.include.state.store import StoredFile, is_hidden
 from forerun.planner.errors import ForerunError
 
+_OF_FILES = [name for name, form in FORMATS.items() if not form.has_log]
 _VALUE = re.compile(r"(?:[A-Za-z_][A-Za-z0-9_]*=)?(\d{2,8}|\d{4}-\d{2}-\d{2})\Z")
 _HIVE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _PART = re.compile(r"(part|run|data|file|batch|chunk)?[-_]?[0-9a-f-]*(\.c000)?\Z")
@@ -85,7 +86,7 @@ def find_tables(folder: str) -> tuple[list[Layout], list[str]]:
         said = f": {'; '.join(left_out)}" if left_out else ""
         raise NoTableError(
             f"there is no table in {location.store.uri(location.key)}{said}",
-            hint=f"Name a folder with files of {' or '.join(FORMATS)}, or with a folder for each "
+            hint=f"Name a folder with files of {' or '.join(_OF_FILES)}, or with a folder for each "
             "table.",
         )
     names = [one.name for one in found]
@@ -226,9 +227,9 @@ def _format(location: Location, name: str, files: Iterable[StoredFile]) -> str:
             kinds.add(suffix)
         else:
             kinds.add(suffix or "no known format")
-    if len(kinds) > 1 or not kinds <= set(FORMATS):
+    if len(kinds) > 1 or not kinds <= set(_OF_FILES):
         raise NoTableError(
             f"{name}: its files are {' and '.join(sorted(kinds))}, and only "
-            f"{' or '.join(FORMATS)} can be read"
+            f"{' or '.join(_OF_FILES)} can be read"
         )
     return kinds.pop()

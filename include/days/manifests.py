@@ -8,10 +8,11 @@ from datetime import UTC, date, datetime
 from forerun.include.days.handle import Day
 from forerun.include.days.sink_folder import refuse_table_sink
 from forerun.include.reports.spec import ReportSpec, SourceSpec
-from forerun.include.sources.delivery import delivery, read_pin, verify_pin
+from forerun.include.sources.corrections import rewritten
+from forerun.include.sources.delivery import delivery, read_pin, same_table, verify_pin
 from forerun.include.sources.pins import pin_source
 from forerun.include.state.layout import Generation
-from forerun.include.state.records import Manifest, ManifestSource, Pin, decode, encode
+from forerun.include.state.records import Manifest, ManifestSource, Pin, PinnedFile, decode, encode
 from forerun.include.state.store import Store, StoreReader, put_or_get
 from forerun.planner.errors import ForerunError, RequestError
 
@@ -101,8 +102,13 @@ def _pinned(
     key, pin = pin_source(store, source, day, now)
     growing = source.arrival == "growing"
     base_pin = before.get(source.name, "")
+    withdrawn: tuple[PinnedFile, ...] = ()
     if base_pin:
-        delivery(pin, read_pin(store, base_pin), growing=growing)
+        base = read_pin(store, base_pin)
+        same_table(pin, base)
+        withdrawn = rewritten(source, base, pin) if growing else ()
+        if not withdrawn:
+            delivery(pin, base, growing=growing)
     return ManifestSource(
         name=source.name,
         pin=key,
@@ -113,4 +119,5 @@ def _pinned(
         format=source.format,
         key=source.key,
         expectations=source.expectations,
+        withdrawn=withdrawn,
     )

@@ -44,7 +44,12 @@ class SourceSpec:
     columns: tuple[ColumnSpec, ...]
     """The declared schema, in Spark's types; files that differ from it are refused."""
     format: str = "parquet"
-    """The format of the files: ``parquet`` or ``csv``."""
+    """The format of the files, ``parquet`` or ``csv``; or ``delta``, a table whose log says which
+    files are in it. Its path is the folder of the table, and may go on with partitions of it:
+    ``/lake/sales/dt={ds}`` reads those rows of the table in ``/lake/sales`` alone."""
+    partitioned_by: tuple[str, ...] = ()
+    """Declared columns that the files do not hold, since the folders that they lie in name them:
+    ``country`` for ``country=DE/``. A Delta table's log says this by itself."""
     key: tuple[str, ...] = ()
     """Columns that are unique together, if any."""
     foreign_keys: tuple[ForeignKey, ...] = ()
@@ -87,6 +92,12 @@ class SourceSpec:
         return in_files(self.columns, self.change)
 
     @property
+    def held_columns(self) -> tuple[ColumnSpec, ...]:
+        """The columns that the files themselves hold; what folders name is not among them."""
+        named = {name.lower() for name in self.partitioned_by}
+        return tuple(c for c in self.file_columns if c.name.lower() not in named)
+
+    @property
     def has_day_folders(self) -> bool:
         """Return whether each day has a folder of its own."""
         return _PLACEHOLDER.search(self.path) is not None
@@ -105,7 +116,16 @@ class SourceSpec:
     def pinned_as(self) -> str:
         """Return what tells the files of a source apart from those that another report reads under
         its name: where they lie, and of which days."""
-        return f"{self.path} over {self.over}" if self.over and self.has_day_folders else self.path
+        parts = [self.path]
+        if self.over and self.has_day_folders:
+            parts.append(f"over {self.over}")
+        if named := set(self.partitioned_by):
+            parts.append(
+                f"by {', '.join(f'{c.name} {c.type}' for c in self.columns if c.name in named)}"
+            )
+        if self.format in LOGGED:
+            parts.append(self.change)
+        return " ".join(parts)
 
     def path_on(self, day: date) -> str:
         """The folder of ``day`` alone."""
@@ -119,8 +139,10 @@ class SourceSpec:
         return _PLACEHOLDER.sub(lambda match: values[match[1]], self.path)
 
 
-FORMATS = ("parquet", "csv")
+FORMATS = ("parquet", "csv", "delta")
 """The names of :data:`forerun.include.sources.formats.FORMATS`, which a value need not import."""
+LOGGED = ("delta",)
+"""Those of tables with a log: it says itself which columns are partitions, and what goes."""
 
 
 def _check_source(source: SourceSpec) -> None:
@@ -182,10 +204,28 @@ def _check_columns(source: SourceSpec, what: str) -> None:
                     hint="Leave the column out of the changelog, or make it an array of structs.",
                 )
     names = {column.name for column in source.columns}
+    _check_partitions(source, what, names)
     if missing := [column for column in source.key if column not in names]:
         raise SpecError(
             f"{what}: the key column {missing[0]} is not among its columns",
             hint=f"Its columns are {', '.join(column.name for column in source.columns)}.",
+        )
+
+
+def _check_partitions(source: SourceSpec, what: str, names: set[str]) -> None:
+    if unknown := [name for name in source.partitioned_by if name not in names]:
+        raise SpecError(
+            f"{what}: the partition column {unknown[0]} is not among its columns",
+            hint="Declare it with its type: it is a column as any other to the query.",
+        )
+    if source.partitioned_by and source.format in LOGGED:
+        raise SpecError(
+            f"{what}: partitioned_by of a {source.format} table, whose log says it by itself",
+            hint="Leave partitioned_by out.",
+        )
+    if len(source.partitioned_by) == len(source.columns):
+        raise SpecError(
+            f"{what}: all of its columns are partitions", hint="Declare those of the files, too."
         )
 
 

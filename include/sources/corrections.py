@@ -7,10 +7,10 @@ a file again or take one away; what such a file held then has to be taken back.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from forerun.include.reports.changes import in_files
+from forerun.include.reports.source import LOGGED
 from forerun.include.reports.spec import SourceSpec
 from forerun.include.sources.contents import with_digests
 from forerun.include.sources.files import locate
@@ -64,6 +64,14 @@ def went(corrections: Iterable[Correction]) -> tuple[PinnedFile, ...]:
     return tuple(one.before for one in corrections if one.before is not None)
 
 
+def rewritten(source: SourceSpec, before: Pin, now: Pin) -> tuple[PinnedFile, ...]:
+    """The files of a table whose rows a delivery takes back: the table has written what was left of
+    them into others. None of a source that only grows, of which nothing may go."""
+    if source.format not in LOGGED or source.change != "changelog":
+        return ()
+    return went(find_corrections(before, now))
+
+
 def find_copies(
     files: Sequence[PinnedFile], folders: Sequence[str], source: SourceSpec
 ) -> dict[str, PinnedFile]:
@@ -79,12 +87,13 @@ def find_copies(
     for folder in folders if files else ():
         location = locate(folder)
         listed = [file for file in location.files(form.suffix) if file.size in sizes]
-        described = form.describe(location, listed, in_files(source.columns, source.change))
+        described = form.describe(location, listed, source.held_columns)
         keyed = [(file, at.key) for file, at in zip(described, listed, strict=True)]
         for copy in with_digests(form, location, keyed):
             for file in files:
                 if _is_copy(file, copy):
-                    found.setdefault(file.uri, copy)
+                    held = replace(copy, constants=file.constants, columns=file.columns)
+                    found.setdefault(file.uri, held)
     return found
 
 

@@ -74,6 +74,17 @@ def delivery(pin: Pin, base: Pin | None, *, growing: bool = True) -> tuple[Pinne
     return new
 
 
+def same_table(pin: Pin, base: Pin) -> None:
+    """Raise :class:`SourceChangedError` unless both pins are of one table, as its log says."""
+    if pin.table != base.table:
+        raise SourceChangedError(
+            f"source {pin.name}: the table in {pin.path} is another one than that which the last "
+            "committed run has read",
+            hint="It was dropped and created again. If that is right, clear the day: a new "
+            "generation reads all of it again.",
+        )
+
+
 def verify_pin(pin: Pin) -> None:
     """Prove that every pinned file is still there as it was pinned.
 
@@ -83,8 +94,8 @@ def verify_pin(pin: Pin) -> None:
         return
     form = format_of(pin.format)
     locations = [locate(path) for path in (*pin.more_paths, pin.path)]
-    listed = {at.store.uri(file.key): file for at in locations for file in at.files(form.suffix)}
     location = locations[-1]
+    listed = {location.store.uri(file.key): file for file in form.stored(locations)}
     there: list[tuple[PinnedFile, str]] = []
     for file in pin.files:
         found = listed.get(file.uri)
@@ -103,5 +114,5 @@ def _changed(source: str, uri: str, what: str) -> SourceChangedError:
     return SourceChangedError(
         f"source {source}: {uri} {what}",
         hint="Files of a source are only ever added. If the change is right, clear the day: a new "
-        "generation reads all of it again.",
+        'generation reads all of it again. Of a Delta table, change="changelog" takes rows back.',
     )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from forerun.include.sources.constants import Constants
 from forerun.include.sources.table_formats import refuse_tables_below
 from forerun.include.state.file_store import FileStore
 from forerun.include.state.opening import refuse_credentials
@@ -19,6 +20,16 @@ class SourcePathError(ForerunError):
     """The path of a source cannot be read, or has no files."""
 
     code = "source-path"
+
+
+@dataclass(frozen=True, slots=True)
+class TableVersion:
+    """A version of a table that keeps a log: ``table`` tells it from one that is created anew in
+    its place. ``columns``: those that it has in this version."""
+
+    table: str
+    version: int
+    columns: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +82,28 @@ class Location:
             and not (is_marker and is_marker(file.key[start:]))
             and (file.size or file.key.lower().endswith(suffix))
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The data files of a source, by key, and where the folder of its last day lies.
+
+    ``constants``: by key, what the files lack since it is the same in all their rows. ``table``:
+    the version of the table that has these files, of a format with a log.
+    """
+
+    location: Location
+    files: tuple[StoredFile, ...]
+    constants: Mapping[str, Constants] = field(default_factory=dict)
+    table: TableVersion | None = None
+
+
+def listed_below(
+    locations: Sequence[Location], suffix: str, is_marker: Callable[[str], bool] | None
+) -> Listing:
+    """List the files that lie below folders of one store (:meth:`Location.files`)."""
+    found = {file.key: file for at in locations for file in at.files(suffix, is_marker)}
+    return Listing(locations[-1], tuple(found[key] for key in sorted(found)))
 
 
 def locate(path: str) -> Location:

@@ -7,13 +7,14 @@ verifies, samples or reads a source asks :func:`format_of`.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from forerun.include.sources.csv_format import CsvFormat
-from forerun.include.sources.files import Location
+from forerun.include.sources.delta_format import DeltaFormat
+from forerun.include.sources.files import Listing, Location
 from forerun.include.sources.parquet_format import ParquetFormat
-from forerun.include.state.records import PinnedFile
+from forerun.include.state.records import Pin, PinnedFile
 from forerun.include.state.store import StoredFile
 from forerun.planner.contract import ColumnSpec
 from forerun.planner.errors import ForerunError
@@ -51,6 +52,30 @@ class SourceFormat(Protocol):
         """Options of Spark's reader, beside the declared schema."""
         ...
 
+    @property
+    def has_log(self) -> bool:
+        """Whether a log says which files are in a table; of others, all below a folder are."""
+        ...
+
+    def listed(
+        self,
+        locations: Sequence[Location],
+        is_marker: Callable[[str], bool] | None,
+        last: Pin | None,
+    ) -> Listing:
+        """The data files in these folders of one store, without markers; of a format with a log,
+        those of its newest version. A table that was only compacted since ``last``, the newest pin
+        of it, has the files of that pin.
+
+        Raises :class:`forerun.include.sources.table_formats.TableFormatError` if a table of another
+        format lies there.
+        """
+        ...
+
+    def stored(self, locations: Sequence[Location]) -> Sequence[StoredFile]:
+        """All files there, of older pins as well, in these folders of one store."""
+        ...
+
     def describe(
         self, location: Location, files: Sequence[StoredFile], declared: Sequence[ColumnSpec]
     ) -> list[PinnedFile]:
@@ -80,7 +105,8 @@ class SourceFormat(Protocol):
         ...
 
 
-FORMATS: dict[str, SourceFormat] = {each.name: each for each in (ParquetFormat(), CsvFormat())}
+_EACH: tuple[SourceFormat, ...] = (ParquetFormat(), CsvFormat(), DeltaFormat())
+FORMATS: dict[str, SourceFormat] = {each.name: each for each in _EACH}
 
 
 def format_of(name: str) -> SourceFormat:

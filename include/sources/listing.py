@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import date
 
 from forerun.include.reports.complete_when import CompleteWhen, HourlyMarkers, MarkerFile
 from forerun.include.reports.spec import SourceSpec
-from forerun.include.sources.files import Location, SourcePathError, locate
+from forerun.include.sources.constants import Constants, in_folders, with_constants
+from forerun.include.sources.files import Listing, SourcePathError, locate
 from forerun.include.sources.formats import format_of
+from forerun.include.state.records import Pin, PinnedFile
 from forerun.include.state.store import StoredFile
+from forerun.planner.contract.plan_v1 import WEIGHT_COLUMN
 
 
-def data_files(source: SourceSpec, day: date) -> tuple[Location, tuple[StoredFile, ...]]:
-    """Return where the source lies on ``day``, and its data files by key
+def data_files(source: SourceSpec, day: date, last: Pin | None = None) -> Listing:
+    """List the data files of a source on ``day``
     (:meth:`forerun.include.sources.files.Location.files`); of a source that is read over several
-    days those of all their folders, and where the last of these lies. The marker that the source is
-    complete by is none of them, whatever its name.
+    days those of all their folders. The marker that the source is complete by is none of them,
+    whatever its name. A table is listed as one that goes on from ``last``, the newest pin of it.
 
     Raises :class:`forerun.include.sources.table_formats.TableFormatError` if a table of another
     format lies there, and :class:`SourcePathError` for days that lie in different buckets.
@@ -28,9 +32,42 @@ def data_files(source: SourceSpec, day: date) -> tuple[Location, tuple[StoredFil
             f"source {source.name} lies in {len(roots)} buckets: {', '.join(sorted(roots))}",
             hint="Let the days that one report reads lie in one bucket.",
         )
-    markers, suffix = _markers(source.complete_when), format_of(source.format).suffix
-    found = {file.key: file for at in locations for file in at.files(suffix, markers)}
-    return locations[-1], tuple(found[key] for key in sorted(found))
+    markers = _markers(source.complete_when)
+    listing = format_of(source.format).listed(locations, markers, last)
+    if not source.partitioned_by:
+        return listing
+    uri = listing.location.store.uri
+    return replace(
+        listing,
+        constants={
+            file.key: in_folders(uri(file.key), file.key, source.partitioned_by)
+            for file in listing.files
+        },
+    )
+
+
+def describe_files(
+    source: SourceSpec, listing: Listing, files: Sequence[StoredFile]
+) -> list[PinnedFile]:
+    """Return files of a listing as they are pinned, in order: what they hold, and the constants
+    that they lack."""
+    found = format_of(source.format).describe(listing.location, files, source.held_columns)
+    return [
+        with_constants(one, _constants(source, listing, file.key, one), source.file_columns)
+        for file, one in zip(files, found, strict=True)
+    ]
+
+
+def _constants(source: SourceSpec, listing: Listing, key: str, file: PinnedFile) -> Constants:
+    """The constants of a file. Of a table, a column that it has got since the file was written is
+    NULL there; and a source whose rows change has each row of a file once."""
+    known = listing.constants.get(key, ())
+    if listing.table is None:
+        return known
+    there = {name.lower() for name in (*(c.name for c in file.columns), *(n for n, _ in known))}
+    later = (name for name in listing.table.columns if name.lower() not in there)
+    weight = ((WEIGHT_COLUMN, "1"),) if source.change == "changelog" else ()
+    return (*known, *((name, None) for name in later), *weight)
 
 
 def said(paths: Sequence[str]) -> str:

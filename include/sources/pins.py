@@ -12,14 +12,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 
-from forerun.include.reports.changes import in_files
 from forerun.include.reports.spec import SourceSpec
 from forerun.include.sources.changelog import check_weights
 from forerun.include.sources.contents import changed_contents, with_digests
 from forerun.include.sources.delivery import put_together, read_pin
-from forerun.include.sources.files import SourcePathError, locate
+from forerun.include.sources.files import Listing, SourcePathError, locate
 from forerun.include.sources.formats import format_of
-from forerun.include.sources.listing import data_files, said
+from forerun.include.sources.listing import data_files, describe_files, said
 from forerun.include.sources.table_formats import refuse_tables_above
 from forerun.include.sources.unread import refuse_unread
 from forerun.include.sources.widening import same_type, widens
@@ -52,8 +51,9 @@ def pin_source(store: Store, source: SourceSpec, day: date, now: datetime) -> tu
     NULL in ``__w``.
     """
     paths = list(source.folders_on(day))
-    for path in paths:
-        refuse_tables_above(locate(path))
+    if not format_of(source.format).has_log:
+        for path in paths:
+            refuse_tables_above(locate(path))
     name = source_id(source.name, source.pinned_as, source.format)
     at = day.isoformat()
     backoff = Backoff(pins_folder(name, at))
@@ -61,7 +61,8 @@ def pin_source(store: Store, source: SourceSpec, day: date, now: datetime) -> tu
         # The last pin is read before the folder is listed: a pin with a higher number never shows
         # an older state, and the loser of a race looks again.
         last = _last_pin(store, name, at)
-        files = _pin_files(source, day, last)
+        listing = data_files(source, day, last)
+        files = _pin_files(source, listing, last)
         if not files and not source.allow_empty:
             raise SourcePathError(
                 f"source {source.name} has no files in {said(paths)}",
@@ -84,6 +85,8 @@ def pin_source(store: Store, source: SourceSpec, day: date, now: datetime) -> tu
             format=source.format,
             pinned_at=now.astimezone(UTC).isoformat(),
             files=files,
+            table=listing.table.table if listing.table else "",
+            version=listing.table.version if listing.table else 0,
         )
         key = pin_key(name, at, number)
         pin = _shortened(store, whole, last)
@@ -115,17 +118,22 @@ def _last_pin(store: StoreReader, source: str, day: str) -> Pin | None:
     return read_pin(store, pin_key(source, day, known[-1])) if known else None
 
 
-def _pin_files(source: SourceSpec, day: date, last: Pin | None) -> tuple[PinnedFile, ...]:
+def _pin_files(source: SourceSpec, listing: Listing, last: Pin | None) -> tuple[PinnedFile, ...]:
     """The files as they are now. One that the last pin has with its size and time is described
-    again only if its content is another one by now."""
-    (location, listed), form = data_files(source, day), format_of(source.format)
-    known = {(f.uri, f.size, f.identity): f for f in last.files} if last else {}
+    again only if its content is another one by now, or a column was declared since."""
+    location, listed, form = listing.location, listing.files, format_of(source.format)
+    declared = {column.name.lower() for column in source.file_columns}
+    known = {
+        (f.uri, f.size, f.identity): f
+        for f in (last.files if last else ())
+        if not f.constants or declared <= {column.name.lower() for column in f.columns}
+    }
     there = [known.get((location.store.uri(f.key), f.size, f.identity)) for f in listed]
     pairs = [(old, f.key) for old, f in zip(there, listed, strict=True) if old is not None]
     changed = changed_contents(form, location, pairs)
     old = [file if file and file.uri not in changed else None for file in there]
     new = [file for file, found in zip(listed, old, strict=True) if found is None]
-    described = form.describe(location, new, in_files(source.columns, source.change))
+    described = describe_files(source, listing, new)
     keyed = [(file, at.key) for file, at in zip(described, new, strict=True)]
     read = iter(with_digests(form, location, keyed))
     return tuple(found or next(read) for found in old)
@@ -133,9 +141,8 @@ def _pin_files(source: SourceSpec, day: date, last: Pin | None) -> tuple[PinnedF
 
 def arrived_rows(source: SourceSpec, day: date) -> int:
     """The rows that have arrived by now, as the files say themselves."""
-    location, files = data_files(source, day)
-    declared = in_files(source.columns, source.change)
-    return sum(f.rows for f in format_of(source.format).describe(location, files, declared))
+    listing = data_files(source, day)
+    return sum(file.rows for file in describe_files(source, listing, listing.files))
 
 
 def check_schema(source: SourceSpec, files: Sequence[PinnedFile]) -> None:

@@ -18,8 +18,10 @@ from decimal import Decimal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from forerun.include.sources.constants import value_of
 from forerun.include.sources.formats import format_of
 from forerun.include.state.records import PinnedFile
+from forerun.planner.algebra.types import parse_type
 from forerun.planner.contract.plan_v1 import WEIGHT_COLUMN
 from forerun.planner.errors import ForerunError
 from forerun.planner.request import SampleValue, Source
@@ -96,12 +98,23 @@ def draw(
     try:
         for place, count in sorted(drawn.items()):
             blocks = reader.blocks(filled[place], read, count, chance)
-            parts += _rows(blocks, wanted, chance, changelog)
+            whole = [(_with_constants(part, filled[place], read), n) for part, n in blocks]
+            parts += _rows(whole, wanted, chance, changelog)
         together = pa.concat_tables(parts, promote_options="permissive")
     except (ForerunError, pa.ArrowException, OSError, EOFError):
         return ()  # types that do not go together, too
     found = ((n, _values(together.column(n))) for n in columns if n in together.column_names)
     return tuple((name, values) for name, values in found if values is not None)
+
+
+def _with_constants(part: pa.Table, file: PinnedFile, columns: Sequence[str]) -> pa.Table:
+    """Add the columns that the file lacks since all its rows have one value there."""
+    types = {column.name: parse_type(column.type) for column in file.columns}
+    for name, text in file.constants:
+        if name in columns:
+            value = value_of(text, types[name])
+            part = part.append_column(name, pa.array([value] * part.num_rows))
+    return part
 
 
 def _rows(

@@ -70,6 +70,8 @@ class PinnedFile:
     time, which a copy may keep; empty where it is an etag, and in pins of older versions.
     ``old_times``: the columns with dates or times by an old calendar or in an old format; None
     where that was not looked at, in pins of older versions.
+    ``constants``: the columns that the file lacks because all its rows have one value there, and
+    its text; None for NULL (:mod:`forerun.include.sources.constants`).
     """
 
     uri: str
@@ -79,6 +81,7 @@ class PinnedFile:
     columns: tuple[ColumnFooter, ...] = ()
     digest: str = later("")
     old_times: tuple[str, ...] | None = later(None)
+    constants: tuple[tuple[str, str | None], ...] = later(())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +92,8 @@ class Pin:
     earlier pin of the same day that is whole, ``files`` those that it has not, and ``dropped`` the
     URIs of those that are gone. :func:`forerun.include.sources.delivery.read_pin` gives whole pins.
     ``more_paths``: the other folders of a source that a period of several days reads; ``path`` is
-    that of its last day.
+    that of its last day. ``table`` and ``version``: of a table with a log, what tells it from one
+    that was created anew in its place, and the version whose rows these are.
     """
 
     source: str
@@ -103,6 +107,8 @@ class Pin:
     base: int = later(0)
     dropped: tuple[str, ...] = later(())
     more_paths: tuple[str, ...] = later(())
+    table: str = later("")
+    version: int = later(0)
 
     @property
     def rows(self) -> int:

@@ -14,7 +14,6 @@ from typing import assert_never
 from forerun.include.days.handle import Day
 from forerun.include.days.manifests import read_manifest
 from forerun.include.days.run_times import RunTimes, read_times, store_times
-from forerun.include.reports.changes import in_files
 from forerun.include.reports.clock import parse_time
 from forerun.include.reports.spec import (
     AfterRows,
@@ -28,8 +27,7 @@ from forerun.include.reports.spec import (
 from forerun.include.reports.start_when import WithGroup
 from forerun.include.sources.completeness import Events, missing_of, missing_of_asset
 from forerun.include.sources.delivery import read_pin
-from forerun.include.sources.formats import format_of
-from forerun.include.sources.listing import data_files
+from forerun.include.sources.listing import data_files, describe_files
 from forerun.include.sources.statistics import LEAST_SHARE, forecast
 from forerun.include.state.layout import numbers
 from forerun.include.state.records import Manifest
@@ -102,13 +100,13 @@ class EarlyStart:
 
     def _new_rows(self, source: SourceSpec) -> int:
         """The rows of a source that have come since the last run was planned."""
-        (location, listed), form = data_files(source, self._day.date), format_of(source.format)
+        listing = data_files(source, self._day.date)
         if self._before is None:
             self._before = self._remember(source)
-        files = {(location.store.uri(file.key), file.size, file.identity): file for file in listed}
+        uri = listing.location.store.uri
+        files = {(uri(file.key), file.size, file.identity): file for file in listing.files}
         new = {key: file for key, file in files.items() if key not in self._rows}
-        declared = in_files(source.columns, source.change)
-        described = form.describe(location, list(new.values()), declared)
+        described = describe_files(source, listing, list(new.values()))
         self._rows |= {key: found.rows for key, found in zip(new, described, strict=True)}
         return sum(self._rows[key] for key in files) - self._before
 

@@ -39,6 +39,7 @@ from forerun.spark_jobs.engine import (
     Session,
     ddl,
     quoted,
+    text_literal,
 )
 from forerun.spark_jobs.engines.judging import compared, judge_of
 from forerun.spark_jobs.engines.session import SessionEngine
@@ -114,17 +115,19 @@ class SparkEngine(SessionEngine):
             super().bind_days(view, days, columns, form)
             return
         table, written = quoted(f"forerun_days_{view}"), format_of(form)
-        options = ", ".join(f"{_text(k)} {_text(v)}" for k, v in written.engine_options.items())
+        options = ", ".join(
+            f"{text_literal(k)} {text_literal(v)}" for k, v in written.engine_options.items()
+        )
         place = self._scratch / "days" / view  # nothing is ever in it
         place.mkdir(parents=True, exist_ok=True)
         self.session.sql(f"DROP TABLE IF EXISTS {table}")
         self.session.sql(
             f"CREATE TABLE {table} ({ddl(columns)}, {quoted(DAY_COLUMN)} INT) "
             f"USING {written.engine_format} {f'OPTIONS ({options}) ' if options else ''}"
-            f"PARTITIONED BY ({quoted(DAY_COLUMN)}) LOCATION {_text(place.as_uri())}"
+            f"PARTITIONED BY ({quoted(DAY_COLUMN)}) LOCATION {text_literal(place.as_uri())}"
         )
         parts = " ".join(
-            f"PARTITION ({quoted(DAY_COLUMN)}={day.number}) LOCATION {_text(day.folder)}"
+            f"PARTITION ({quoted(DAY_COLUMN)}={day.number}) LOCATION {text_literal(day.folder)}"
             for day in days
             if day.files
         )
@@ -141,14 +144,14 @@ class SparkEngine(SessionEngine):
         self.session.sql(f"DROP TABLE IF EXISTS {quoted(family.id)}")
         self.session.sql(
             f"CREATE TABLE {quoted(family.id)} ({columns}) USING parquet "
-            f"PARTITIONED BY ({quoted(RUN_COLUMN)}){buckets} LOCATION {_text(folder)}"
+            f"PARTITIONED BY ({quoted(RUN_COLUMN)}){buckets} LOCATION {text_literal(folder)}"
         )
 
     def add_partition(self, family: Family, partition: Partition) -> None:
         if partition.files:  # no rows, no folder: nothing to point at
             self.session.sql(
                 f"ALTER TABLE {quoted(family.id)} ADD PARTITION "
-                f"({quoted(RUN_COLUMN)}={partition.run}) LOCATION {_text(partition.folder)}"
+                f"({quoted(RUN_COLUMN)}={partition.run}) LOCATION {text_literal(partition.folder)}"
             )
 
     @contextmanager
@@ -364,11 +367,6 @@ def _encoding(columns: Sequence[ColumnSpec]) -> dict[str, str]:
     saved on files that are read a few times and then deleted (docs/lab/benchmarks.md)."""
     texts = {f"parquet.enable.dictionary#{c.name}": "true" for c in columns if c.type == "string"}
     return {"compression": "zstd", "parquet.enable.dictionary": "false", **texts}
-
-
-def _text(value: str) -> str:
-    """A string literal of Spark SQL."""
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 @contextmanager

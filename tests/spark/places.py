@@ -119,14 +119,14 @@ class Place:
     def run(self, at: Generation, sql: str, run: int, **more: object) -> RunCommit:
         return self.do(self.plan(at, sql, run, **more))
 
-    def check(self, commit: RunCommit, sql: str) -> None:
+    def check(self, commit: RunCommit, sql: str, *, least: int = 2) -> None:
         """The result is that of the plain query over all that was delivered."""
         plain = PlainSailEngine(sail_session())
         for name, columns in (("sales", SALES), ("returns", RETURNS)):
             typed = tuple((c.name, c.type) for c in columns)
             plain.bind(name, typed, tuple(self.delivered[name]))
         expected = plain.query(sql)
-        assert len(expected) >= 2
+        assert len(expected) >= least
         compare_bags(expected, rows_of(open_store(self.uri), commit.result), magnitude=1e4)
 
 

@@ -39,8 +39,8 @@ def test_the_rule_is_sparks_own(spark, tmp_path: Path) -> None:
     reader = spark.session.read.option("recursiveFileLookup", "true").schema("k BIGINT, v BIGINT")
     rows = reader.parquet(literal(str(folder))).selectExpr("_metadata.file_path").collect()
     seen = {row[0].partition("/in/")[2] for row in rows}
-    location, files = data_files(source(folder), DAY)
-    assert seen == {file.key.removeprefix(f"{location.key}/") for file in files}
+    found = data_files(source(folder), DAY)
+    assert seen == {file.key.removeprefix(f"{found.location.key}/") for file in found.files}
     assert 5 < len(seen) < len(paths)
 
 

@@ -39,8 +39,8 @@ def put(store_uri: str, name: str, rows: int = 1, data: bytes | None = None) -> 
 
 
 def names(spec: SourceSpec) -> list[str]:
-    location, files = data_files(spec, DAY)
-    return [file.key.removeprefix(location.key + "/") for file in files]
+    found = data_files(spec, DAY)
+    return [file.key.removeprefix(found.location.key + "/") for file in found.files]
 
 
 DATA = ("000000_0", "A.PARQUET", "a.parq", "b=1/no-end", "part-0.parquet.v2", "x._COPYING_y", "~")

@@ -89,9 +89,9 @@ def test_a_link_into_a_table_is_one(tmp_path: Path) -> None:
 
 def test_folders_of_the_same_names_without_a_table_are_fine(store_uri: str) -> None:
     fill(store_uri, "t", "metadata/readme", "snapshot/x", "base_1/a", "delta_x/b", "in/1.parquet")
-    assert len(data_files(source(f"{store_uri}/t"), DAY)[1]) == 5
+    assert len(data_files(source(f"{store_uri}/t"), DAY).files) == 5
     fill(store_uri, "other", "_delta_log/0.json")
-    assert len(data_files(source(f"{store_uri}/t"), DAY)[1]) == 5
+    assert len(data_files(source(f"{store_uri}/t"), DAY).files) == 5
 
 
 def test_completeness_says_so_before_anything_is_pinned(store_uri: str, tmp_path: Path) -> None:

@@ -1,0 +1,198 @@
+"""The log of a Delta table: which files a version has, and what was done between two versions.
+
+A snapshot is read by delta-rs from a copy of the log, so that tables are reached as all other files
+are, with the same connections and errors. Data files are not looked at here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from forerun.include.sources.constants import Constants
+from forerun.include.sources.files import SourcePathError, TableVersion
+from forerun.include.sources.table_formats import TableFormatError
+from forerun.include.state.store import MissingKeyError, Store, StoredFile
+
+_LOG = "_delta_log"
+_COMMIT = re.compile(r"([0-9]{20})\.json\Z")
+_CHECKPOINT = re.compile(r"([0-9]{20})\.checkpoint\..*(parquet|json)\Z")
+_ATTEMPTS = 5
+"""How often a log is listed anew of which a file was cleaned up while it was copied."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A version of a table. ``partitions``: its partition columns; ``files``: the keys of its data
+    files, and the values of the partition columns there."""
+
+    table: TableVersion
+    partitions: tuple[str, ...]
+    files: Mapping[str, Constants]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A file that a commit added, or removed: its key, and the values of the partition columns.
+    ``moves_rows``: the rows of the table are others after it. A compaction moves none."""
+
+    key: str
+    adds: bool
+    moves_rows: bool
+    partition: Constants
+
+
+def read_snapshot(store: Store, root: str) -> Snapshot:
+    """Read the newest version of the table whose folder is ``root``.
+
+    Raises :class:`SourcePathError` if there is none, and :class:`TableFormatError` for one that
+    needs more of its reader than its data files as they are.
+    """
+    for _ in range(_ATTEMPTS):
+        listed = store.list(f"{root}/{_LOG}")
+        if not any(_COMMIT.search(file.key) for file in listed):
+            raise SourcePathError(
+                f"{store.uri(root)} is no Delta table: it has no log in {_LOG}",
+                hint="Correct the path: the folder of the table, and after it partitions at most, "
+                "such as /lake/sales/dt={ds}.",
+            )
+        with tempfile.TemporaryDirectory(prefix="forerun-delta-") as scratch:
+            try:
+                _copy_log(store, root, listed, Path(scratch))
+            except MissingKeyError:
+                continue
+            return _snapshot(store, root, scratch)
+    raise SourcePathError(
+        f"the log of {store.uri(root)} was cleaned up each time that it was read",
+        hint="Retry the task; let the table keep its log for longer than some minutes.",
+    )
+
+
+def changes_since(store: Store, root: str, after: int, to: int) -> list[Change] | None:
+    """Return what the commits of versions ``after + 1`` to ``to`` did, in order. None if one is
+    no longer in the log, or changed what the table is."""
+    found: list[Change] = []
+    for version in range(after + 1, to + 1):
+        try:
+            text = store.get(f"{root}/{_LOG}/{version:020d}.json").decode()
+        except MissingKeyError:
+            return None
+        actions = [json.loads(line) for line in text.splitlines() if line.strip()]
+        if any("metaData" in action or "protocol" in action for action in actions):
+            return None
+        found += _changes(root, actions)
+    return found
+
+
+def _changes(root: str, actions: Sequence[dict[str, Any]]) -> Iterator[Change]:
+    """Yield what one commit did; what it removes first, for a file may be removed and added."""
+    for kind in ("remove", "add"):
+        for action in actions:
+            if file := action.get(kind):
+                values = tuple(
+                    (name, value or None)
+                    for name, value in sorted((file.get("partitionValues") or {}).items())
+                )
+                key = f"{root}/{unquote(file['path'])}"
+                yield Change(key, kind == "add", file.get("dataChange", True), values)
+
+
+def _copy_log(store: Store, root: str, listed: Sequence[StoredFile], to: Path) -> None:
+    """Copy the newest checkpoint and the commits since it."""
+    start = len(root) + 1 + len(_LOG) + 1
+    names = {file.key[start:]: file.key for file in listed}
+    checkpoints = [int(found[1]) for name in names if (found := _CHECKPOINT.match(name))]
+    first = max(checkpoints, default=0)
+    for name, key in names.items():
+        commit, checkpoint = _COMMIT.match(name), _CHECKPOINT.match(name)
+        is_later = commit is not None and int(commit[1]) >= first
+        is_newest = checkpoint is not None and int(checkpoint[1]) == first
+        if is_later or is_newest or name == "_last_checkpoint" or name.startswith("_sidecars/"):
+            place = to / _LOG / name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(store.get(key))
+
+
+def _snapshot(store: Store, root: str, copy: str) -> Snapshot:
+    import pyarrow as pa
+
+    uri = store.uri(root)
+    try:
+        from deltalake import DeltaTable
+        from deltalake.exceptions import DeltaError
+    except ImportError:
+        raise TableFormatError(
+            f"{uri} is a Delta table, and delta-rs is not installed",
+            hint="Install it: pip install 'forerun[delta]'.",
+        ) from None
+    try:
+        table = DeltaTable(copy)
+        said, version = table.metadata(), table.version()
+        columns = tuple(field.name for field in table.schema().fields)
+        rows = pa.table(table.get_add_actions(flatten=True)).to_pylist()
+        vectors = "deletionVectors" in (table.protocol().reader_features or ()) and _vectors(table)
+    except DeltaError as error:
+        raise TableFormatError(
+            f"{uri} cannot be read as a Delta table: {error}",
+            hint="Look at the table with the tool that wrote it: its log is damaged, or of a newer "
+            "kind than the installed deltalake reads.",
+        ) from None
+    _refuse(uri, said.configuration, vectors=vectors)
+    partitions = tuple(sorted(said.partition_columns))
+    files = {
+        _key(uri, root, unquote(row["path"])): tuple(
+            (c, _text(row[f"partition.{c}"])) for c in partitions
+        )
+        for row in rows
+    }
+    return Snapshot(TableVersion(str(said.id), version, columns), partitions, files)
+
+
+def _vectors(table: Any) -> bool:
+    """Return whether rows of some file are deleted. They are beside the log, and not copied: that
+    they cannot be read says that they are there."""
+    import pyarrow as pa
+    from deltalake.exceptions import DeltaError
+
+    try:
+        return bool(pa.table(table.deletion_vectors()).num_rows)
+    except (DeltaError, OSError):
+        return True
+
+
+def _text(value: object) -> str | None:
+    """The text of a value as the log itself has it."""
+    if value is None or isinstance(value, bool):
+        return None if value is None else str(value).lower()
+    return str(value)
+
+
+def _key(uri: str, root: str, path: str) -> str:
+    if "://" in path or path.startswith("/"):
+        raise TableFormatError(
+            f"{uri} has a file outside of its folder: {path}",
+            hint="A shallow clone reads files of another table: name that one, or a deep clone.",
+        )
+    return f"{root}/{path}"
+
+
+def _refuse(uri: str, configuration: Mapping[str, str | None], *, vectors: bool) -> None:
+    """Refuse a table whose data files are not what it holds."""
+    if (configuration.get("delta.columnMapping.mode") or "none") != "none":
+        raise TableFormatError(
+            f"{uri} has a column mapping: its data files have other names for its columns",
+            hint="Write the report's source as a table without one (delta.columnMapping.mode = "
+            "none), or export a day's rows as plain Parquet files.",
+        )
+    if vectors:
+        raise TableFormatError(
+            f"{uri} has deletion vectors: rows of its files that are deleted",
+            hint="Set delta.enableDeletionVectors = false and purge them (REORG TABLE ... APPLY "
+            "(PURGE)); then retry the task.",
+        )

@@ -1,0 +1,324 @@
+"""Delta tables: what a version holds is pinned, and days over commits are those of the rows."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from forerun.include.reports.spec import ClockTime, SourceSpec, SpecError
+from forerun.include.sources.constants import PartitionError
+from forerun.include.sources.delivery import SourceChangedError, verify_pin
+from forerun.include.sources.files import SourcePathError
+from forerun.include.sources.pins import SchemaDriftError, pin_source
+from forerun.include.sources.table_formats import TableFormatError
+from forerun.include.state.opening import open_store
+from forerun.include.state.records import Pin
+from forerun.planner.contract import ColumnSpec
+from forerun.spark_jobs.inputs import read_files
+from tests.oracles.values import Row
+from tests.spark.places import FIRST, RETURNS, SALES, Place
+
+ENGINES = ["sail", pytest.param("spark", marks=pytest.mark.spark)]
+DAY = dt.date(2026, 3, 1)
+NOW = dt.datetime(2026, 3, 2, tzinfo=dt.UTC)
+COLUMNS = (
+    ColumnSpec(name="k", type="BIGINT"),
+    ColumnSpec(name="c", type="STRING"),
+    ColumnSpec(name="dt", type="DATE"),
+)
+ODD = ["DE", "a b", "x/y", "it's", "50%", None, "ü=1"]
+"""Values of a partition column that a path has to escape."""
+
+
+def delta(folder: Path, rows: dict[str, list[Any]], **more: Any) -> None:
+    write_deltalake(str(folder), pa.table(rows), **more)
+
+
+def source(folder: Path, path: str = "", **more: Any) -> SourceSpec:
+    given: dict[str, Any] = {"columns": COLUMNS, **more}
+    return SourceSpec(
+        name="t", path=f"{folder}{path}", format="delta", complete_when=ClockTime(), **given
+    )
+
+
+def pinned(folder: Path, spec: SourceSpec) -> Pin:
+    return pin_source(open_store(str(folder / "store")), spec, DAY, NOW)[1]
+
+
+def read(engine: Any, spec: SourceSpec, pin: Pin) -> list[Row]:
+    from forerun.include.state.records import ManifestSource
+
+    declared = ManifestSource(
+        name="t", pin="", base_pin="", columns=spec.columns, changing=True, format="delta"
+    )
+    rows = read_files(engine, declared, pin.files).collect()
+    return sorted((tuple(row) for row in rows), key=repr)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_partition_columns_are_read_though_no_file_holds_them(
+    engine: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    table, days = tmp_path / "t", [DAY] * len(ODD)
+    rows = {"k": list(range(len(ODD))), "c": ODD, "dt": days}
+    delta(table, {**rows, "dt": pa.array(days, pa.date32())}, partition_by=["c", "dt"])
+    spec = source(table)
+    found = read(request.getfixturevalue(engine), spec, pinned(tmp_path, spec))
+    assert found == sorted(zip(*rows.values(), strict=True), key=repr)
+
+
+def test_a_table_in_a_bucket_is_read_as_one_on_a_disk(store_uri: str, tmp_path: Path) -> None:
+    """Credentials and connections are those of the store: delta-rs is given a copy of the log."""
+    delta(tmp_path / "t", {"k": [1, 2], "c": ["a", "b"]}, partition_by=["c"])
+    DeltaTable(str(tmp_path / "t")).create_checkpoint()
+    delta(tmp_path / "t", {"k": [3], "c": ["a"]}, mode="append")
+    bucket = open_store(store_uri)
+    for file in sorted((tmp_path / "t").rglob("*")):
+        if file.is_file():
+            bucket.put(str(file.relative_to(tmp_path)), file.read_bytes())
+    spec = source(Path("/nowhere"), columns=COLUMNS[:2])
+    at = SourceSpec(
+        name="t", path=f"{store_uri}/t/c=a", columns=spec.columns, format="delta",
+        complete_when=ClockTime(),
+    )  # fmt: skip
+    pin = pin_source(bucket, at, DAY, NOW)[1]
+    assert (pin.rows, pin.version) == (2, 1)
+    verify_pin(pin)
+
+
+def test_a_path_names_partitions_of_the_table(tmp_path: Path) -> None:
+    days = pa.array([DAY, DAY, dt.date(2026, 3, 2)], pa.date32())
+    delta(tmp_path / "t", {"k": [1, 2, 3], "c": ["a", "b", "a"], "dt": days},
+          partition_by=["dt", "c"])  # fmt: skip
+    assert pinned(tmp_path, source(tmp_path / "t", "/dt={ds}")).rows == 2
+    (file,) = pinned(tmp_path, source(tmp_path / "t", "/DT={ds}/c=b")).files
+    known = {c.name: (c.minimum, c.maximum, c.nulls) for c in file.columns}
+    assert known == {"k": ("2", "2", 0), "c": ("b", "b", 0), "dt": ("2026-03-01", "2026-03-01", 0)}
+    with pytest.raises(SourcePathError, match=r"t is not partitioned by day"):
+        pinned(tmp_path, source(tmp_path / "t", "/day={ds}"))
+
+
+def test_files_that_were_removed_are_not_read_and_a_compaction_is_no_change(
+    tmp_path: Path,
+) -> None:
+    table, spec = tmp_path / "t", source(tmp_path / "t", columns=COLUMNS[:1])
+    for number in range(3):
+        delta(table, {"k": [number, number + 10]}, mode="append")
+    DeltaTable(str(table)).delete("k = 1")
+    before = pinned(tmp_path, spec)
+    assert before.rows == 5
+    DeltaTable(str(table)).optimize.compact()
+    assert len(DeltaTable(str(table)).file_uris()) == 1
+    assert pinned(tmp_path, spec) == before
+    delta(table, {"k": [5]}, mode="append")
+    grown = pinned(tmp_path, spec)
+    assert {f.uri for f in before.files} < {f.uri for f in grown.files}
+    assert (grown.rows, grown.version, grown.table) == (6, 5, before.table)
+    DeltaTable(str(table)).create_checkpoint()
+    delta(table, {"k": [6]}, mode="append")
+    assert pinned(tmp_path, spec).rows == 7
+    # What only the compaction has written was written again: the table is read as it is now.
+    DeltaTable(str(table)).delete("k = 11")
+    assert pinned(tmp_path, spec).rows == 6
+
+
+def test_what_a_table_is_not_is_said(tmp_path: Path) -> None:
+    with pytest.raises(SourcePathError, match="is no Delta table"):
+        pinned(tmp_path, source(tmp_path / "t"))
+    table = tmp_path / "t"
+    delta(table, {"k": [1]}, mode="append")
+    with pytest.raises(SchemaDriftError, match="column c: expected STRING, found no such column"):
+        pinned(tmp_path, source(table))
+    one = source(table, columns=COLUMNS[:1])
+    log = table / "_delta_log" / f"{0:020d}.json"
+    text = log.read_text()
+    log.write_text(text.replace('"configuration":{}',
+                                '"configuration":{"delta.columnMapping.mode":"name"}'))  # fmt: skip
+    with pytest.raises(TableFormatError, match="has a column mapping"):
+        pinned(tmp_path, one)
+    log.write_text("{")
+    with pytest.raises(TableFormatError, match="cannot be read as a Delta table"):
+        pinned(tmp_path, one)
+    log.write_text(text)
+    Path(DeltaTable(str(table)).file_uris()[0]).unlink()
+    with pytest.raises(SourcePathError, match=r"is in the log of .* and not in its folder"):
+        pinned(tmp_path, one)
+    with pytest.raises(SpecError, match="whose log says it by itself"):
+        source(table, partitioned_by=("c",))
+
+
+def test_a_deletion_vector_is_refused(tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    delta(table, {"k": [1, 2]}, configuration={"delta.enableDeletionVectors": "true"})
+    log = table / "_delta_log" / f"{0:020d}.json"
+    (add,) = (a["add"] for a in map(json.loads, log.read_text().splitlines()) if "add" in a)
+    bitmap = "wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L"  # that of Delta's protocol
+    vector = {"storageType": "i", "pathOrInlineDv": bitmap, "sizeInBytes": 44, "cardinality": 6}
+    gone = {"path": add["path"], "deletionTimestamp": 1, "dataChange": True}
+    actions = [{"remove": gone}, {"add": {**add, "deletionVector": vector}}]
+    text = "".join(json.dumps(action) + "\n" for action in actions)
+    (table / "_delta_log" / f"{1:020d}.json").write_text(text)
+    with pytest.raises(TableFormatError, match="has deletion vectors"):
+        pinned(tmp_path, source(table, columns=COLUMNS[:1]))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_column_that_came_later_is_null_in_older_files(
+    engine: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    table, spec = tmp_path / "t", source(tmp_path / "t", columns=COLUMNS[:2])
+    delta(table, {"k": [1]}, mode="append")
+    delta(table, {"k": [2], "c": ["x"]}, mode="append", schema_mode="merge")
+    rows = read(request.getfixturevalue(engine), spec, pinned(tmp_path, spec))
+    assert rows == [(1, None), (2, "x")]
+
+
+def test_values_that_are_none_of_their_type_are_refused(tmp_path: Path) -> None:
+    delta(tmp_path / "t", {"k": [1], "c": ["2026-02-30"]}, partition_by=["c"])
+    columns = (COLUMNS[0], ColumnSpec(name="c", type="DATE"))
+    with pytest.raises(PartitionError, match="'2026-02-30' is no DATE"):
+        pinned(tmp_path, source(tmp_path / "t", columns=columns))
+
+
+class DeltaPlace(Place):
+    """Deliveries as commits of Delta tables; ``rewrites`` are done to sales after each."""
+
+    def deliver(self, number: int, sales: list[Row], returns: list[Row]) -> None:
+        for name, columns, rows in (("sales", SALES, sales), ("returns", RETURNS, returns)):
+            kinds = {"BIGINT": pa.int64(), "STRING": pa.string()}
+            schema = pa.schema([(c.name, kinds[c.type]) for c in columns])
+            values = [list(c) for c in zip(*rows, strict=True)] or [[] for _ in columns]
+            by = ["cat"] if name == "sales" else None
+            write_deltalake(
+                self.delivery(name), pa.table(values, schema=schema), mode="append", partition_by=by
+            )
+        self.look()
+
+    def look(self) -> None:
+        """What the tables hold now is what a result is held against."""
+        for name, columns in (("sales", SALES), ("returns", RETURNS)):
+            table = DeltaTable(self.delivery(name)).to_pyarrow_table()
+            rows = zip(*(table.column(c.name).to_pylist() for c in columns), strict=True)
+            self.delivered[name] = list(rows)
+
+
+def change(place: DeltaPlace, chance: random.Random) -> None:
+    """Do something to the table of sales that takes rows away, or moves them into other files."""
+    path = place.delivery("sales")
+    table, price = DeltaTable(path), chance.randrange(-2, 9)
+    match chance.randrange(7):
+        case 0:
+            table.delete(f"price > {price}")
+        case 1:
+            table.update(predicate=f"price < {price}", updates={"price": "price + 1"})
+        case 2:
+            table.optimize.compact()
+        case 3:
+            if table.version():
+                table.restore(max(0, table.version() - chance.randrange(1, 4)))
+        case 4:
+            rows = {"o": [1, 2], "cat": ["a", "a"], "price": [price, 3]}
+            write_deltalake(path, pa.table(rows), mode="overwrite", predicate="cat = 'a'")
+        case 5:
+            new = pa.table({"o": [1, 4], "cat": ["b", "c"], "price": [price, 6]})
+            merged = table.merge(new, "t.o = s.o AND t.cat = s.cat", "s", "t")
+            merged.when_matched_update({"price": "s.price"}).when_not_matched_insert_all().execute()
+        case _:
+            table.create_checkpoint()
+    place.look()
+
+
+def a_day(place: DeltaPlace, seed: int) -> None:
+    """Three runs, and before each a commit and changes by chance."""
+    chance = random.Random(seed)
+    place.arrived = (0.4, 0.8, 1.0)
+    place.changes = {
+        "sold.sales": {"format": "delta", "change": "changelog", "allow_empty": True},
+        "sold.returns": {"format": "delta"},
+    }
+    sql = FIRST if chance.random() < 0.6 else "SELECT cat, sum(price) AS p FROM sales GROUP BY cat"
+    at = place.open("sold", sql)
+    for run in (1, 2, 3):
+        number = chance.randrange(6)
+        sales = [
+            (
+                chance.randrange(9),
+                chance.choice(["a", "b", "it's c", None]),
+                chance.randrange(-1, 9),
+            )
+            for _ in range(number)
+        ]
+        sales += [(1, "a", 1), (2, "b", 2)] if run == 1 else []
+        place.deliver(run, sales, [(chance.randrange(9), chance.randrange(9)), (1, run), (2, run)])
+        for _ in range(chance.randrange(3)):
+            change(place, chance)
+        commit = place.run(at, sql, run, method="progressive")
+    place.check(commit, sql, least=0)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_days_of_commits_equal_batch(seed: int, sail: Any, tmp_path: Path) -> None:
+    a_day(DeltaPlace(tmp_path, sail), 90_000 + seed)
+
+
+@pytest.mark.spark
+def test_a_day_of_commits_equals_batch_on_spark(spark: Any, tmp_path: Path) -> None:
+    for seed in range(4):
+        a_day(DeltaPlace(tmp_path / str(seed), spark), 91_000 + seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(0, 500, 25))
+def test_many_days_of_commits_equal_batch(seed: int, sail: Any, tmp_path: Path) -> None:
+    for each in range(seed, seed + 25):
+        a_day(DeltaPlace(tmp_path / str(each), sail), 92_000 + each)
+
+
+def run_twice(place: DeltaPlace, between: Any, **declared: Any) -> None:
+    place.changes = {
+        f"sold.{name}": {"format": "delta", **declared} for name in ("sales", "returns")
+    }
+    at = place.open("sold", FIRST)
+    place.deliver(1, [(1, "a", 5), (2, "b", 7)], [(1, 10), (2, 20)])
+    place.run(at, FIRST, 1, method="progressive")
+    between()
+    place.run(at, FIRST, 2, method="progressive")
+
+
+def test_a_table_that_is_said_to_grow_and_loses_rows_is_refused(sail: Any, tmp_path: Path) -> None:
+    place = DeltaPlace(tmp_path, sail)
+    path = place.delivery("sales")
+    with pytest.raises(SourceChangedError, match="is gone") as caught:
+        run_twice(place, lambda: DeltaTable(path).delete("o = 1"))
+    assert 'change="changelog" takes rows back' in caught.value.hint
+
+
+def test_a_table_that_is_created_anew_is_refused(sail: Any, tmp_path: Path) -> None:
+    place = DeltaPlace(tmp_path, sail)
+
+    def anew() -> None:
+        shutil.rmtree(place.delivery("sales"))
+        place.deliver(1, [(1, "a", 5)], [])
+
+    with pytest.raises(SourceChangedError, match="another one than that which the last"):
+        run_twice(place, anew, change="changelog")
+
+
+def test_a_vacuum_of_rows_that_have_to_be_taken_back_is_said(sail: Any, tmp_path: Path) -> None:
+    place = DeltaPlace(tmp_path, sail)
+
+    def vacuum() -> None:
+        DeltaTable(place.delivery("sales")).delete("o = 1")
+        table = DeltaTable(place.delivery("sales"))
+        table.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
+
+    with pytest.raises(SourceChangedError, match="vanished after it was pinned"):
+        run_twice(place, vacuum, change="changelog")
