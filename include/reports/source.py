@@ -44,12 +44,16 @@ class SourceSpec:
     columns: tuple[ColumnSpec, ...]
     """The declared schema, in Spark's types; files that differ from it are refused."""
     format: str = "parquet"
-    """The format of the files, ``parquet`` or ``csv``; or ``delta``, a table whose log says which
-    files are in it. Its path is the folder of the table, and may go on with partitions of it:
-    ``/lake/sales/dt={ds}`` reads those rows of the table in ``/lake/sales`` alone."""
+    """The format of the files, ``parquet`` or ``csv``; or ``delta`` or ``iceberg``, a table whose
+    log says which files are in it. Its path is the folder of the table, and may go on with
+    partitions of it: ``/lake/sales/dt={ds}`` reads those rows of the table in ``/lake/sales``
+    alone."""
     partitioned_by: tuple[str, ...] = ()
     """Declared columns that the files do not hold, since the folders that they lie in name them:
     ``country`` for ``country=DE/``. A Delta table's log says this by itself."""
+    catalog: str = ""
+    """The name of an Iceberg table, ``lake.shop.orders`` for ``shop.orders`` in the catalog that
+    pyiceberg's configuration calls ``lake``: the catalog says which version is the newest."""
     key: tuple[str, ...] = ()
     """Columns that are unique together, if any."""
     foreign_keys: tuple[ForeignKey, ...] = ()
@@ -139,9 +143,9 @@ class SourceSpec:
         return _PLACEHOLDER.sub(lambda match: values[match[1]], self.path)
 
 
-FORMATS = ("parquet", "csv", "delta")
+FORMATS = ("parquet", "csv", "delta", "iceberg")
 """The names of :data:`forerun.include.sources.formats.FORMATS`, which a value need not import."""
-LOGGED = ("delta",)
+LOGGED = ("delta", "iceberg")
 """Those of tables with a log: it says itself which columns are partitions, and what goes."""
 
 
@@ -217,6 +221,13 @@ def _check_partitions(source: SourceSpec, what: str, names: set[str]) -> None:
         raise SpecError(
             f"{what}: the partition column {unknown[0]} is not among its columns",
             hint="Declare it with its type: it is a column as any other to the query.",
+        )
+    if (source.format == "iceberg") != (source.catalog.count(".") >= 2):
+        raise SpecError(
+            f"{what}: the format {source.format} with the catalog {source.catalog!r}",
+            hint='An Iceberg table has a name in a catalog: format="iceberg", '
+            'catalog="lake.shop.orders" for shop.orders in the catalog lake of pyiceberg\'s '
+            "configuration. Other formats have none.",
         )
     if source.partitioned_by and source.format in LOGGED:
         raise SpecError(

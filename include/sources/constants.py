@@ -23,7 +23,7 @@ from forerun.planner.errors import ForerunError
 Constants = tuple[tuple[str, str | None], ...]
 """Columns and the text of the one value that all rows of a file have, None for NULL."""
 
-_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 """The name of a folder's value for NULL, and for the empty text, which Spark reads as NULL."""
 _WHOLE = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 _TRUTHS = {"true": "true", "false": "false"}
@@ -43,7 +43,7 @@ def in_folders(uri: str, key: str, columns: Sequence[str]) -> Constants:
         name, mark, text = folder.partition("=")
         if mark:
             value = unquote(text)
-            named[unquote(name).lower()] = None if value == _NO_VALUE else value
+            named[unquote(name).lower()] = None if value == NO_VALUE else value
     for column in columns:
         if named.get(column.lower(), "") == "":
             raise PartitionError(

@@ -20,8 +20,9 @@ Keyed = tuple[PinnedFile, str]
 def with_digests(
     form: SourceFormat, location: Location, files: Sequence[Keyed]
 ) -> list[PinnedFile]:
-    """The files with a digest of what they hold. Where their identity is an etag, as they are."""
-    if location.has_etags:
+    """The files with a digest of what they hold. As they are, where their identity is an etag, and
+    in a table with a log: no name is used there twice."""
+    if location.has_etags or form.has_log:
         return [file for file, _ in files]
     digests = _digests(form, location, files)
     return [replace(file, digest=one) for (file, _), one in zip(files, digests, strict=True)]

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from forerun.include.sources.files import Listing, Location, listed_below
+from forerun.include.sources.files import Asked, Listing, Location, listed_below
 from forerun.include.sources.parquet_format import end_of, spread_digest
-from forerun.include.state.records import ColumnFooter, Pin, PinnedFile
+from forerun.include.state.records import ColumnFooter, PinnedFile
 from forerun.include.state.store import MissingKeyError, StoredFile
 from forerun.planner.algebra.types import parse_type
 from forerun.planner.contract import ColumnSpec
@@ -55,18 +55,13 @@ class CsvFormat:
         {"header": "true", "mode": "FAILFAST", "escape": '"', "enforceSchema": "false"}
     )
 
-    def listed(
-        self,
-        locations: Sequence[Location],
-        is_marker: Callable[[str], bool] | None,
-        last: Pin | None,  # noqa: ARG002 - a folder is what lies in it
-    ) -> Listing:
+    def listed(self, asked: Asked) -> Listing:
         """List what lies below the folders."""
-        return listed_below(locations, self.suffix, is_marker)
+        return listed_below(asked, self.suffix)
 
     def stored(self, locations: Sequence[Location]) -> Sequence[StoredFile]:
         """List what lies below the folders, markers and all."""
-        return listed_below(locations, self.suffix, None).files
+        return listed_below(Asked(locations), self.suffix).files
 
     def describe(
         self, location: Location, files: Sequence[StoredFile], declared: Sequence[ColumnSpec]

@@ -29,9 +29,14 @@ class SourceChangedError(ForerunError):
 def read_pin(store: StoreReader, key: str) -> Pin:
     """A pin, by the key that a manifest names, with all its files; ``base`` stays what it is in
     the store."""
+    return read_with_base(store, key)[0]
+
+
+def read_with_base(store: StoreReader, key: str) -> tuple[Pin, Pin]:
+    """A pin as :func:`read_pin` gives it, and the whole one that it goes on from, or is itself."""
     pin = decode(Pin, store.get(key), key)
     if not pin.base:
-        return pin
+        return pin, pin
     below = pin_key(pin.source, pin.day, pin.base)
     base = decode(Pin, store.get(below), below)
     if base.base or base.number != pin.base or pin.base >= pin.number:
@@ -39,7 +44,8 @@ def read_pin(store: StoreReader, key: str) -> Pin:
             f"{key} goes on from {below}, which is not an earlier pin that is whole",
             hint="It was changed or damaged from outside: restore it, or clear the day.",
         )
-    return replace(pin, files=put_together(base.files, pin.files, pin.dropped), dropped=())
+    whole = put_together(base.files, pin.files, pin.dropped)
+    return replace(pin, files=whole, dropped=()), base
 
 
 def put_together(

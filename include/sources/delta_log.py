@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from forerun.include.sources.constants import Constants
 from forerun.include.sources.files import SourcePathError, TableVersion
 from forerun.include.sources.table_formats import TableFormatError
+from forerun.include.sources.table_log import Change, Snapshot
 from forerun.include.state.store import MissingKeyError, Store, StoredFile
 
 _LOG = "_delta_log"
@@ -28,27 +28,31 @@ _ATTEMPTS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
-    """A version of a table. ``partitions``: its partition columns; ``files``: the keys of its data
-    files, and the values of the partition columns there."""
+class DeltaLog:
+    """Implements :class:`forerun.include.sources.table_log.TableLog` for the table in the folder
+    ``root``."""
 
-    table: TableVersion
-    partitions: tuple[str, ...]
-    files: Mapping[str, Constants]
+    store: Store
+    root: str
+    snapshot: Snapshot
+
+    def changes_since(self, version: int) -> list[Change] | None:
+        """Return what the commits since a version did; None, too, if one changed what the table
+        is."""
+        found: list[Change] = []
+        for number in range(version + 1, self.snapshot.table.version + 1):
+            try:
+                text = self.store.get(f"{self.root}/{_LOG}/{number:020d}.json").decode()
+            except MissingKeyError:
+                return None
+            actions = [json.loads(line) for line in text.splitlines() if line.strip()]
+            if any("metaData" in action or "protocol" in action for action in actions):
+                return None
+            found += _changes(self.root, actions)
+        return found
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A file that a commit added, or removed: its key, and the values of the partition columns.
-    ``moves_rows``: the rows of the table are others after it. A compaction moves none."""
-
-    key: str
-    adds: bool
-    moves_rows: bool
-    partition: Constants
-
-
-def read_snapshot(store: Store, root: str) -> Snapshot:
+def read_log(store: Store, root: str) -> DeltaLog:
     """Read the newest version of the table whose folder is ``root``.
 
     Raises :class:`SourcePathError` if there is none, and :class:`TableFormatError` for one that
@@ -67,27 +71,11 @@ def read_snapshot(store: Store, root: str) -> Snapshot:
                 _copy_log(store, root, listed, Path(scratch))
             except MissingKeyError:
                 continue
-            return _snapshot(store, root, scratch)
+            return DeltaLog(store, root, _snapshot(store, root, scratch))
     raise SourcePathError(
         f"the log of {store.uri(root)} was cleaned up each time that it was read",
         hint="Retry the task; let the table keep its log for longer than some minutes.",
     )
-
-
-def changes_since(store: Store, root: str, after: int, to: int) -> list[Change] | None:
-    """Return what the commits of versions ``after + 1`` to ``to`` did, in order. None if one is
-    no longer in the log, or changed what the table is."""
-    found: list[Change] = []
-    for version in range(after + 1, to + 1):
-        try:
-            text = store.get(f"{root}/{_LOG}/{version:020d}.json").decode()
-        except MissingKeyError:
-            return None
-        actions = [json.loads(line) for line in text.splitlines() if line.strip()]
-        if any("metaData" in action or "protocol" in action for action in actions):
-            return None
-        found += _changes(root, actions)
-    return found
 
 
 def _changes(root: str, actions: Sequence[dict[str, Any]]) -> Iterator[Change]:

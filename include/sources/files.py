@@ -12,6 +12,7 @@ from forerun.include.sources.constants import Constants
 from forerun.include.sources.table_formats import refuse_tables_below
 from forerun.include.state.file_store import FileStore
 from forerun.include.state.opening import refuse_credentials
+from forerun.include.state.records import Pin
 from forerun.include.state.store import Store, StoredFile, is_hidden
 from forerun.planner.errors import ForerunError
 
@@ -98,12 +99,25 @@ class Listing:
     table: TableVersion | None = None
 
 
-def listed_below(
-    locations: Sequence[Location], suffix: str, is_marker: Callable[[str], bool] | None
-) -> Listing:
-    """List the files that lie below folders of one store (:meth:`Location.files`)."""
-    found = {file.key: file for at in locations for file in at.files(suffix, is_marker)}
-    return Listing(locations[-1], tuple(found[key] for key in sorted(found)))
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a format is asked to list: folders of one store, the last one that of the last day.
+
+    ``is_marker`` tells the paths of markers below a folder, which are no data. ``last`` is the
+    newest pin of the same source, if there is one; ``catalog`` the name of the table in a catalog,
+    of a format whose tables have one.
+    """
+
+    locations: Sequence[Location]
+    is_marker: Callable[[str], bool] | None = None
+    last: Pin | None = None
+    catalog: str = ""
+
+
+def listed_below(asked: Asked, suffix: str) -> Listing:
+    """List the files that lie below the folders (:meth:`Location.files`)."""
+    found = {f.key: f for at in asked.locations for f in at.files(suffix, asked.is_marker)}
+    return Listing(asked.locations[-1], tuple(found[key] for key in sorted(found)))
 
 
 def locate(path: str) -> Location:

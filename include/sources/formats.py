@@ -7,14 +7,15 @@ verifies, samples or reads a source asks :func:`format_of`.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from forerun.include.sources.csv_format import CsvFormat
 from forerun.include.sources.delta_format import DeltaFormat
-from forerun.include.sources.files import Listing, Location
+from forerun.include.sources.files import Asked, Listing, Location
+from forerun.include.sources.iceberg_format import IcebergFormat
 from forerun.include.sources.parquet_format import ParquetFormat
-from forerun.include.state.records import Pin, PinnedFile
+from forerun.include.state.records import PinnedFile
 from forerun.include.state.store import StoredFile
 from forerun.planner.contract import ColumnSpec
 from forerun.planner.errors import ForerunError
@@ -57,15 +58,10 @@ class SourceFormat(Protocol):
         """Whether a log says which files are in a table; of others, all below a folder are."""
         ...
 
-    def listed(
-        self,
-        locations: Sequence[Location],
-        is_marker: Callable[[str], bool] | None,
-        last: Pin | None,
-    ) -> Listing:
-        """The data files in these folders of one store, without markers; of a format with a log,
-        those of its newest version. A table that was only compacted since ``last``, the newest pin
-        of it, has the files of that pin.
+    def listed(self, asked: Asked) -> Listing:
+        """The data files in folders of one store, without markers; of a format with a log, those of
+        its newest version. A table that was only compacted since the last pin of it has the files
+        of that pin.
 
         Raises :class:`forerun.include.sources.table_formats.TableFormatError` if a table of another
         format lies there.
@@ -105,7 +101,12 @@ class SourceFormat(Protocol):
         ...
 
 
-_EACH: tuple[SourceFormat, ...] = (ParquetFormat(), CsvFormat(), DeltaFormat())
+_EACH: tuple[SourceFormat, ...] = (
+    ParquetFormat(),
+    CsvFormat(),
+    DeltaFormat(),
+    IcebergFormat(),
+)
 FORMATS: dict[str, SourceFormat] = {each.name: each for each in _EACH}
 
 

@@ -9,7 +9,7 @@ from datetime import date
 from forerun.include.reports.complete_when import CompleteWhen, HourlyMarkers, MarkerFile
 from forerun.include.reports.spec import SourceSpec
 from forerun.include.sources.constants import Constants, in_folders, with_constants
-from forerun.include.sources.files import Listing, SourcePathError, locate
+from forerun.include.sources.files import Asked, Listing, SourcePathError, locate
 from forerun.include.sources.formats import format_of
 from forerun.include.state.records import Pin, PinnedFile
 from forerun.include.state.store import StoredFile
@@ -33,7 +33,7 @@ def data_files(source: SourceSpec, day: date, last: Pin | None = None) -> Listin
             hint="Let the days that one report reads lie in one bucket.",
         )
     markers = _markers(source.complete_when)
-    listing = format_of(source.format).listed(locations, markers, last)
+    listing = format_of(source.format).listed(Asked(locations, markers, last, source.catalog))
     if not source.partitioned_by:
         return listing
     uri = listing.location.store.uri
@@ -64,7 +64,9 @@ def _constants(source: SourceSpec, listing: Listing, key: str, file: PinnedFile)
     known = listing.constants.get(key, ())
     if listing.table is None:
         return known
-    there = {name.lower() for name in (*(c.name for c in file.columns), *(n for n, _ in known))}
+    held = {column.name.lower() for column in file.columns}
+    known = tuple((name, value) for name, value in known if name.lower() not in held)
+    there = held | {name.lower() for name, _ in known}
     later = (name for name in listing.table.columns if name.lower() not in there)
     weight = ((WEIGHT_COLUMN, "1"),) if source.change == "changelog" else ()
     return (*known, *((name, None) for name in later), *weight)

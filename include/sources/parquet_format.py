@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, BinaryIO
 
-from forerun.include.sources.files import Listing, Location, listed_below, locate_file
-from forerun.include.state.records import Pin, PinnedFile
+from forerun.include.sources.files import Asked, Listing, Location, listed_below, locate_file
+from forerun.include.state.records import PinnedFile
 from forerun.include.state.store import StoredFile
 from forerun.planner.contract import ColumnSpec
 
@@ -32,18 +32,13 @@ class ParquetFormat:
     engine_format = "parquet"
     engine_options: Mapping[str, str] = MappingProxyType({})
 
-    def listed(
-        self,
-        locations: Sequence[Location],
-        is_marker: Callable[[str], bool] | None,
-        last: Pin | None,  # noqa: ARG002 - a folder is what lies in it
-    ) -> Listing:
+    def listed(self, asked: Asked) -> Listing:
         """List what lies below the folders."""
-        return listed_below(locations, self.suffix, is_marker)
+        return listed_below(asked, self.suffix)
 
     def stored(self, locations: Sequence[Location]) -> Sequence[StoredFile]:
         """List what lies below the folders, markers and all."""
-        return listed_below(locations, self.suffix, None).files
+        return listed_below(Asked(locations), self.suffix).files
 
     def describe(
         self,

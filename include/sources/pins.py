@@ -15,7 +15,7 @@ from datetime import UTC, date, datetime
 from forerun.include.reports.spec import SourceSpec
 from forerun.include.sources.changelog import check_weights
 from forerun.include.sources.contents import changed_contents, with_digests
-from forerun.include.sources.delivery import put_together, read_pin
+from forerun.include.sources.delivery import put_together, read_with_base
 from forerun.include.sources.files import Listing, SourcePathError, locate
 from forerun.include.sources.formats import format_of
 from forerun.include.sources.listing import data_files, describe_files, said
@@ -60,7 +60,7 @@ def pin_source(store: Store, source: SourceSpec, day: date, now: datetime) -> tu
     while True:
         # The last pin is read before the folder is listed: a pin with a higher number never shows
         # an older state, and the loser of a race looks again.
-        last = _last_pin(store, name, at)
+        last, whole_before = _last_pin(store, name, at)
         listing = data_files(source, day, last)
         files = _pin_files(source, listing, last)
         if not files and not source.allow_empty:
@@ -89,19 +89,18 @@ def pin_source(store: Store, source: SourceSpec, day: date, now: datetime) -> tu
             version=listing.table.version if listing.table else 0,
         )
         key = pin_key(name, at, number)
-        pin = _shortened(store, whole, last)
+        pin = _shortened(whole, whole_before)
         if store.put_if_absent(key, encode(pin)):
             return key, replace(whole, base=pin.base)
         backoff.wait()
 
 
-def _shortened(store: StoreReader, pin: Pin, last: Pin | None) -> Pin:
+def _shortened(pin: Pin, whole: Pin | None) -> Pin:
     """A pin as it is stored: only what has changed since the last whole one, if it is large and
     most of it has not. A pin is never more than one step away from a whole one."""
-    if last is None or len(pin.files) < _WHOLE_BELOW:
+    if whole is None or len(pin.files) < _WHOLE_BELOW:
         return pin
-    number = last.base or last.number
-    base = read_pin(store, pin_key(pin.source, pin.day, number)).files if last.base else last.files
+    base = whole.files
     known, there = {file.uri: file for file in base}, {file.uri for file in pin.files}
     new = tuple(file for file in pin.files if known.get(file.uri) != file)
     dropped = tuple(file.uri for file in base if file.uri not in there)
@@ -109,13 +108,14 @@ def _shortened(store: StoreReader, pin: Pin, last: Pin | None) -> Pin:
         return pin
     if put_together(base, new, dropped) != pin.files:
         return pin
-    return replace(pin, files=new, base=number, dropped=dropped)
+    return replace(pin, files=new, base=whole.number, dropped=dropped)
 
 
-def _last_pin(store: StoreReader, source: str, day: str) -> Pin | None:
+def _last_pin(store: StoreReader, source: str, day: str) -> tuple[Pin, Pin] | tuple[None, None]:
+    """The last pin of a source's day, and the whole one that it goes on from."""
     # The listing only says where the series ends; the put is what decides.
     known = numbers(tuple(file.key for file in store.list(pins_folder(source, day))))
-    return read_pin(store, pin_key(source, day, known[-1])) if known else None
+    return read_with_base(store, pin_key(source, day, known[-1])) if known else (None, None)
 
 
 def _pin_files(source: SourceSpec, listing: Listing, last: Pin | None) -> tuple[PinnedFile, ...]:

@@ -117,7 +117,7 @@ def _refused(where: str, table: str, by: str) -> TableFormatError:
     return TableFormatError(
         f"{where} is {table} (it has {by}), not a folder of plain files",
         hint="Read or write it by its own format: its log alone says which files are in it. As a "
-        'source, a Delta table is read by format="delta"; of others, export a day\'s rows as plain '
-        "Parquet files into a folder of their own. As a sink, publish into a plain folder and load "
-        "it from there.",
+        'source, it is read by format="delta" or "iceberg"; of others, export a day\'s rows as '
+        "plain Parquet files into a folder of their own. As a sink, publish into a plain folder, "
+        "and load it from there.",
     )

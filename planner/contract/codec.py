@@ -82,6 +82,20 @@ def _read(kind: type, defaults: bool) -> tuple[dict[str, Any], frozenset[str]]:
     return {f.name: hints[f.name] for f in fields(kind)}, frozenset(required)
 
 
+@functools.cache
+def _plain(kind: type) -> dict[str, type]:
+    """The fields of a record that hold a text, or a whole number, whether or not they may be
+    NULL."""
+    found = {}
+    for name, hint in _hints(kind).items():
+        origin, args = _shape(hint)
+        is_union = origin in (types.UnionType, typing.Union)
+        held = [each for each in args if each is not type(None)] if is_union else [hint]
+        if len(held) == 1 and held[0] in (str, int):
+            found[name] = held[0]
+    return found
+
+
 def to_json(value: Any, *, tagged: bool = False) -> Any:
     """A contract value as plain JSON values. ``tagged`` adds the class name."""
     kind: type = type(value)
@@ -189,12 +203,22 @@ def _record(kind: type, raw: Any, path: str, defaults: bool) -> Any:
         )
     if missing := sorted(required - raw.keys()):
         raise ContractError(f"{path} lacks {', '.join(missing)}", hint="Plan the run again.")
-    values = {
-        name: from_json(type_, raw[name], f"{path}.{name}", defaults=defaults)
-        for name, type_ in known.items()
-        if name in raw
-    }
+    plain, values = _plain(kind), dict[str, Any]()
+    for name, type_ in known.items():
+        if name not in raw:
+            continue
+        value = raw[name]
+        # Most values of a large document, a pin of thousands of files, are of this kind.
+        if type(value) is plain.get(name) and _is_plain(value):
+            values[name] = value
+        else:
+            values[name] = from_json(type_, value, f"{path}.{name}", defaults=defaults)
     return kind(**values)
+
+
+def _is_plain(value: Any) -> bool:
+    """Return whether a text, or a whole number, is one that needs no closer look."""
+    return value.isascii() if isinstance(value, str) else bool(0 <= value <= LARGEST)
 
 
 def _may_lack(field: Field[Any], defaults: bool) -> bool:

@@ -16,7 +16,7 @@ from forerun.include.reports import source as specs
 from forerun.include.reports.spec import ClockTime, SourceSpec, SpecError
 from forerun.include.sources import formats
 from forerun.include.sources.delivery import SourceChangedError, verify_pin
-from forerun.include.sources.files import listed_below
+from forerun.include.sources.files import Asked, listed_below
 from forerun.include.sources.formats import SourceFormatError, format_of
 from forerun.include.sources.pins import SchemaDriftError, pin_source
 from forerun.include.sources.samples import draw
@@ -40,11 +40,11 @@ class OrcFormat:
     engine_options: ClassVar[dict[str, str]] = {}
     has_log = False
 
-    def listed(self, locations, is_marker, last):
-        return listed_below(locations, self.suffix, is_marker)
+    def listed(self, asked):
+        return listed_below(asked, self.suffix)
 
     def stored(self, locations):
-        return self.listed(locations, None, None).files
+        return self.listed(Asked(locations)).files
 
     def describe(self, location, files, declared):
         found = []

@@ -1,0 +1,206 @@
+"""The snapshots of an Iceberg table, from its catalog, its metadata and its manifests.
+
+They are read by pyiceberg through the stores that all other files are read by, so that a table is
+reached with the same connections. Data files are not looked at here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Any
+
+from forerun.include.sources.constants import Constants
+from forerun.include.sources.files import (
+    Location,
+    SourcePathError,
+    TableVersion,
+    locate,
+    locate_file,
+)
+from forerun.include.sources.table_formats import TableFormatError
+from forerun.include.sources.table_log import Change, Snapshot
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+    from pyiceberg.table.snapshots import Snapshot as IcebergSnapshot
+
+_IO = "forerun.include.sources.iceberg_io.StoreIO"
+
+
+@dataclass(frozen=True, slots=True)
+class IcebergLog:
+    """Implements :class:`forerun.include.sources.table_log.TableLog`."""
+
+    table: Table
+    snapshot: Snapshot
+    partitions: Mapping[int, Mapping[str, tuple[int, bool]]]
+
+    def changes_since(self, version: int) -> list[Change] | None:
+        """Return what the snapshots between did, the oldest first."""
+        newest, between = self.table.current_snapshot(), list["IcebergSnapshot"]()
+        while newest is not None and newest.snapshot_id != version:
+            between.append(newest)
+            parent = newest.parent_snapshot_id
+            newest = None if parent is None else self.table.snapshot_by_id(parent)
+        if newest is None and version:
+            return None
+        return [change for each in reversed(between) for change in self._changes(each)]
+
+    def _changes(self, snapshot: IcebergSnapshot) -> Iterator[Change]:
+        """Yield what one snapshot did. (Only manifests that it has written say that.)"""
+        from pyiceberg.manifest import ManifestEntryStatus as Status
+        from pyiceberg.table.snapshots import Operation
+
+        io, summary = self.table.io, snapshot.summary
+        moves = summary is None or summary.operation != Operation.REPLACE
+        for manifest in snapshot.manifests(io):
+            if manifest.added_snapshot_id != snapshot.snapshot_id:
+                continue
+            for entry in manifest.fetch_manifest_entry(io, discard_deleted=False):
+                if entry.snapshot_id == snapshot.snapshot_id and entry.status != Status.EXISTING:
+                    file = entry.data_file
+                    values = _values(self.partitions[file.spec_id], file.partition)
+                    key = _key(file.file_path)
+                    yield Change(key, entry.status == Status.ADDED, moves, values)
+
+
+def read_log(location: Location, root: str, name: str) -> IcebergLog:
+    """Read the newest snapshot of the table that a catalog knows as ``name``, whose folder is
+    ``root``.
+
+    Raises :class:`SourcePathError` if it lies elsewhere or is not in the catalog, and
+    :class:`TableFormatError` for one that needs more of its reader than its data files as they are.
+    """
+    table = _load(name)
+    there = locate(table.location())
+    if (there.store.root, there.key) != (location.store.root, root):
+        raise SourcePathError(
+            f"{name} lies in {table.location()}, and its path is {location.store.uri(root)}",
+            hint="Write the path that the catalog says, and after it partitions at most.",
+        )
+    _refuse_renamed(table, name)
+    specs = {number: _identities(table, number) for number in table.specs()}
+    current = table.current_snapshot()
+    files: dict[str, Constants] = {}
+    try:
+        tasks = list(table.scan().plan_files()) if current is not None else []
+    except ValueError as error:  # equality deletes
+        raise _deletes(name, str(error)) from None
+    for task in tasks:
+        if task.delete_files:
+            raise _deletes(name, f"{len(task.delete_files)} delete files for {task.file.file_path}")
+        values = _values(specs[task.file.spec_id], task.file.partition)
+        files[_key(task.file.file_path)] = values
+    version = TableVersion(
+        str(table.metadata.table_uuid),
+        current.snapshot_id if current is not None else 0,
+        tuple(field.name for field in table.schema().fields),
+    )
+    used = {task.file.spec_id for task in tasks} or {table.spec().spec_id}
+    common = set.intersection(*(set(specs[number]) for number in used))
+    return IcebergLog(table, Snapshot(version, tuple(sorted(common)), files), specs)
+
+
+def _key(path: str) -> str:
+    """The key of a data file in its store. Nothing in a path is escaped, and one of Hadoop's has a
+    single slash."""
+    single = path.startswith("file:/") and not path.startswith("file://")
+    return locate_file(path.replace("file:/", "file:///", 1) if single else path).key
+
+
+def _load(name: str) -> Table:
+    try:
+        from pyiceberg.catalog import load_catalog
+        from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+    except ImportError:
+        raise TableFormatError(
+            f"{name} is an Iceberg table, and pyiceberg is not installed",
+            hint="Install it: pip install 'forerun[iceberg]'.",
+        ) from None
+    catalog, _, identifier = name.partition(".")
+    try:
+        return load_catalog(catalog, **{"py-io-impl": _IO}).load_table(identifier)
+    except (NoSuchTableError, NoSuchNamespaceError):
+        raise SourcePathError(
+            f"the catalog {catalog} has no table {identifier}",
+            hint="Correct the catalog= of the source: the catalog's name, and the table's in it.",
+        ) from None
+    except Exception as error:  # noqa: BLE001 - whatever the client of a catalog raises
+        raise SourcePathError(
+            f"the catalog {catalog} did not answer for {identifier}: {_said(error)}",
+            hint=f"Look at PYICEBERG_CATALOG__{catalog.upper()}__URI and the like, or at "
+            "~/.pyiceberg.yaml, and whether the catalog is up; then retry the task.",
+        ) from None
+
+
+def _said(error: Exception) -> str:
+    """The first line of an error, without what may be a password in an address."""
+    first = (str(error).splitlines() or [""])[0]
+    return f"{type(error).__name__}: {re.sub('//[^/@ ]*@', '//', first)}"
+
+
+def _refuse_renamed(table: Table, name: str) -> None:
+    """Refuse a table of which a column has had another name, or a name another column, or in which
+    a column has a value where a file lacks it: data files are read by the names that they have."""
+    now = {field.field_id: field for field in table.schema().fields}
+    ids = {field.name: number for number, field in now.items()}
+    for schema in table.schemas().values():
+        for field in schema.fields:
+            here = now.get(field.field_id)
+            if (here and here.name != field.name) or ids.get(field.name, field.field_id) != (
+                field.field_id
+            ):
+                raise TableFormatError(
+                    f"{name}: the column {field.name} of an older schema is called "
+                    f"{here.name if here else 'otherwise, and another one has its name'}",
+                    hint="Write the table anew (CREATE TABLE ... AS SELECT), or export a day's "
+                    "rows as plain Parquet files: its older data files have the other name.",
+                )
+    for field in now.values():
+        if field.initial_default is not None:
+            raise TableFormatError(
+                f"{name}: the column {field.name} has a default for rows that are older than it",
+                hint="Rewrite the data files of the table, and add the column without a default.",
+            )
+
+
+def _deletes(name: str, what: str) -> TableFormatError:
+    return TableFormatError(
+        f"{name} has rows that are deleted in data files: {what}",
+        hint="Set write.delete.mode, write.update.mode and write.merge.mode to copy-on-write, and "
+        "rewrite the data files (rewrite_data_files); then retry the task.",
+    )
+
+
+def _identities(table: Table, spec: int) -> dict[str, tuple[int, bool]]:
+    """Return the columns that a partition spec has as they are: their places in a partition, and
+    whether they are dates."""
+    from pyiceberg.transforms import IdentityTransform
+    from pyiceberg.types import DateType
+
+    schema = table.schema()
+    found = {}
+    for at, field in enumerate(table.specs()[spec].fields):
+        if isinstance(field.transform, IdentityTransform):
+            column = schema.find_field(field.source_id)
+            found[column.name] = (at, isinstance(column.field_type, DateType))
+    return found
+
+
+def _values(columns: Mapping[str, tuple[int, bool]], partition: Any) -> Constants:
+    return tuple(
+        (name, _text(partition[at], is_date=is_date))
+        for name, (at, is_date) in sorted(columns.items())
+    )
+
+
+def _text(value: Any, *, is_date: bool) -> str | None:
+    """The text of a value of a partition, as it stands in the name of a folder."""
+    if is_date and isinstance(value, int):
+        return str(date(1970, 1, 1) + timedelta(days=value))
+    if isinstance(value, bool):
+        return str(value).lower()
+    return None if value is None else str(value)

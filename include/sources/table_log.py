@@ -1,0 +1,133 @@
+"""Tables with a log: it says which files a version has, and what was done between two versions.
+
+What the log of each format says is read into the same words (:class:`Snapshot`, :class:`Change`),
+and a listing is made of them in one way: a table that was only compacted has the files that were
+pinned, and whatever moves rows is a change of files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+from urllib.parse import unquote
+
+from forerun.include.sources.constants import NO_VALUE, Constants
+from forerun.include.sources.files import (
+    Asked,
+    Listing,
+    Location,
+    SourcePathError,
+    TableVersion,
+    locate_file,
+)
+from forerun.include.state.records import Pin
+from forerun.include.state.store import StoredFile
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A version of a table. ``partitions``: its partition columns; ``files``: the keys of its data
+    files, and the values of the partition columns there."""
+
+    table: TableVersion
+    partitions: tuple[str, ...]
+    files: Mapping[str, Constants]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A file that a commit added, or removed: its key, and the values of the partition columns.
+    ``moves_rows``: the rows of the table are others after it. A compaction moves none."""
+
+    key: str
+    adds: bool
+    moves_rows: bool
+    partition: Constants
+
+
+class TableLog(Protocol):
+    """The log of one table, as it is when it is read."""
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The newest version."""
+        ...
+
+    def changes_since(self, version: int) -> list[Change] | None:
+        """What the commits since a version did, in order. None if the log no longer has one of
+        them, or if the version is none that this one has come from."""
+        ...
+
+
+def list_table(log: TableLog, asked: Asked, stored: Sequence[StoredFile]) -> Listing:
+    """List the files of the newest version, of the partitions that the folders name. ``stored``
+    are the files of the table's folder."""
+    location, snapshot = asked.locations[-1], log.snapshot
+    root, _ = split_path(location.key)
+    wanted = [_partition(at, snapshot) for at in asked.locations]
+
+    def is_read(values: Constants) -> bool:
+        lowered = {name.lower(): value for name, value in values}.items()
+        return any(names.items() <= lowered for names in wanted)
+
+    there = {file.key: file for file in stored}
+    now = {key: values for key, values in snapshot.files.items() if is_read(values)}
+    before = _as_pinned(log, now, asked.last, is_read)
+    chosen = before if before is not None and before.keys() <= there.keys() else now
+    if gone := sorted(key for key in chosen if key not in there):
+        raise SourcePathError(
+            f"{location.store.uri(gone[0])} is in the log of {location.store.uri(root)} and not in "
+            "its folder",
+            hint="The table was cleaned up while it was read, or is damaged: retry the task.",
+        )
+    found = tuple(there[key] for key in sorted(chosen))
+    return Listing(location, found, chosen, snapshot.table)
+
+
+def split_path(key: str) -> tuple[str, dict[str, str]]:
+    """Return the folder of the table that a path names, and the partitions that come after it."""
+    folders = key.split("/")
+    at = next((n for n, folder in enumerate(folders) if "=" in folder), len(folders))
+    pairs = (folder.partition("=") for folder in folders[at:])
+    return "/".join(folders[:at]), {unquote(name).lower(): unquote(v) for name, _, v in pairs}
+
+
+def _as_pinned(
+    log: TableLog, now: Mapping[str, Constants], last: Pin | None, is_read: Callable[..., bool]
+) -> Mapping[str, Constants] | None:
+    """The files of the last pin and what has changed their rows since: a compaction writes the same
+    rows into other files, and nothing has to be read again for it. None where that cannot be told,
+    or where nothing was compacted."""
+    snapshot = log.snapshot
+    if last is None or last.table != snapshot.table.table:
+        return None
+    done = log.changes_since(last.version)
+    if done is None:
+        return None
+    changes = [change for change in done if is_read(change.partition)]
+    pinned = {locate_file(file.uri).key: file.constants for file in last.files}
+    if pinned.keys() <= now.keys() and all(change.moves_rows for change in changes):
+        return None
+    files = {
+        key: tuple((name, value) for name, value in values if name in snapshot.partitions)
+        for key, values in pinned.items()
+    }
+    for change in changes:
+        if change.moves_rows and change.adds:
+            files[change.key] = change.partition
+        elif change.moves_rows and files.pop(change.key, None) is None:
+            return None  # a file that only a compaction has written
+    return files
+
+
+def _partition(location: Location, snapshot: Snapshot) -> dict[str, str | None]:
+    """The partition that a path names, by its columns."""
+    root, named = split_path(location.key)
+    known = {name.lower() for name in snapshot.partitions}
+    if unknown := sorted(named.keys() - known):
+        raise SourcePathError(
+            f"{location.store.uri(root)} is not partitioned by {unknown[0]}",
+            hint=f"Its partition columns are {', '.join(sorted(known)) or 'none'}.",
+        )
+    return {name: None if value == NO_VALUE else value for name, value in named.items()}

@@ -1,0 +1,307 @@
+"""Iceberg tables by a catalog: what a snapshot holds is pinned, and days are those of the rows."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Operation, Summary
+from pyiceberg.table.update.snapshot import _OverwriteFiles
+from pyiceberg.types import StringType
+from pyiceberg.utils.config import Config
+
+from forerun.include.reports.spec import ClockTime, SourceSpec, SpecError
+from forerun.include.sources.delivery import SourceChangedError, verify_pin
+from forerun.include.sources.files import SourcePathError
+from forerun.include.sources.pins import pin_source
+from forerun.include.sources.table_formats import TableFormatError
+from forerun.include.state.opening import open_store
+from forerun.include.state.records import ManifestSource, Pin
+from forerun.planner.contract import ColumnSpec
+from forerun.spark_jobs.inputs import read_files
+from tests.oracles.values import Row
+from tests.spark.places import FIRST, RETURNS, SALES, Place
+
+ENGINES = ["sail", pytest.param("spark", marks=pytest.mark.spark)]
+DAY = dt.date(2026, 3, 1)
+NOW = dt.datetime(2026, 3, 2, tzinfo=dt.UTC)
+COLUMNS = (
+    ColumnSpec(name="k", type="BIGINT"),
+    ColumnSpec(name="c", type="STRING"),
+    ColumnSpec(name="dt", type="DATE"),
+)
+SCHEMA = pa.schema([("k", pa.int64()), ("c", pa.string()), ("dt", pa.date32())])
+
+
+@pytest.fixture
+def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Catalog:
+    """A catalog in a file of SQLite, named by the environment as a deployment does."""
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__TYPE", "sql")
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", f"sqlite:///{tmp_path}/catalog.db")
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__WAREHOUSE", f"file://{tmp_path}/lake")
+    read_environment(monkeypatch)
+    made = load_catalog("lake")
+    made.create_namespace("shop")
+    return made
+
+
+def read_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let pyiceberg read the environment, as it does once in a process."""
+    monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())
+
+
+def create(catalog: Catalog, name: str, schema: pa.Schema, *by: str) -> Table:
+    table = catalog.create_table(f"shop.{name}", schema=schema)
+    with table.update_spec() as spec:
+        for column in by:
+            spec.add_identity(column)
+    return table
+
+
+def source(tmp_path: Path, path: str = "", **more: Any) -> SourceSpec:
+    given: dict[str, Any] = {"columns": COLUMNS, "catalog": "lake.shop.t", **more}
+    return SourceSpec(
+        name="t", path=f"{tmp_path}/lake/shop/t{path}", format="iceberg", complete_when=ClockTime(),
+        **given,
+    )  # fmt: skip
+
+
+def pinned(folder: Path, spec: SourceSpec) -> Pin:
+    return pin_source(open_store(str(folder / "store")), spec, DAY, NOW)[1]
+
+
+def rows(*values: Row) -> pa.Table:
+    return pa.table([list(column) for column in zip(*values, strict=True)], schema=SCHEMA)
+
+
+class Rewrite(_OverwriteFiles):
+    """What pyiceberg cannot do by itself: an overwrite that says that it moves no rows."""
+
+    def _summary(self, snapshot_properties: dict[str, str]) -> Summary:
+        done = super()._summary(snapshot_properties)
+        return Summary(Operation.REPLACE, **done.additional_properties)
+
+
+def compact(table: Table) -> None:
+    """Write all rows into one file, as rewrite_data_files does."""
+    whole, old = table.scan().to_arrow(), [task.file for task in table.scan().plan_files()]
+    from pyiceberg.io.pyarrow import _dataframe_to_data_files
+
+    with (
+        table.transaction() as transaction,
+        Rewrite(operation=Operation.OVERWRITE, transaction=transaction, io=table.io) as done,
+    ):
+        for file in old:
+            done.delete_data_file(file)
+        for file in _dataframe_to_data_files(table.metadata, whole, table.io):
+            done.append_data_file(file)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_rows_of_a_snapshot_are_read(
+    engine: str, tmp_path: Path, catalog: Catalog, request: pytest.FixtureRequest
+) -> None:
+    table, other = create(catalog, "t", SCHEMA, "dt", "c"), dt.date(2026, 3, 2)
+    table.append(rows((1, "it's", DAY), (2, None, DAY), (3, "a b", other)))
+    table.append(rows((4, "x/y", DAY)))
+    table.delete("k = 1")
+    spec = source(tmp_path, "/dt={ds}")
+    pin = pinned(tmp_path, spec)
+    verify_pin(pin)
+    declared = ManifestSource(
+        name="t", pin="", base_pin="", columns=COLUMNS, changing=True, format="iceberg"
+    )
+    found = read_files(request.getfixturevalue(engine), declared, pin.files).collect()
+    assert sorted(map(tuple, found)) == [(2, None, DAY), (4, "x/y", DAY)]
+    assert pin.version == table.refresh().current_snapshot().snapshot_id
+
+
+def test_a_compaction_is_no_change(tmp_path: Path, catalog: Catalog) -> None:
+    table = create(catalog, "t", SCHEMA)
+    for number in range(3):
+        table.append(rows((number, "a", DAY)))
+    before = pinned(tmp_path, source(tmp_path))
+    compact(table)
+    assert table.current_snapshot().summary.operation == Operation.REPLACE
+    assert pinned(tmp_path, source(tmp_path)) == before
+    table.append(rows((7, "b", DAY)))
+    assert {f.uri for f in before.files} < {f.uri for f in pinned(tmp_path, source(tmp_path)).files}
+    table.delete("k = 1")
+    assert pinned(tmp_path, source(tmp_path)).rows == 3
+
+
+def test_what_a_table_is_not_is_said(
+    tmp_path: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(SourcePathError, match=r"the catalog lake has no table shop\.t"):
+        pinned(tmp_path, source(tmp_path))
+    table = create(catalog, "t", SCHEMA)
+    table.append(rows((1, "a", DAY)))
+    with pytest.raises(SourcePathError, match=r"lies in file://.*/lake/shop/t, and its path is"):
+        pinned(tmp_path, source(tmp_path / "other"))
+    with pytest.raises(SourcePathError, match="is not partitioned by c"):
+        pinned(tmp_path, source(tmp_path, "/c=a"))
+    with pytest.raises(SpecError, match="the format iceberg with the catalog ''"):
+        source(tmp_path, catalog="")
+    with table.update_schema() as change:
+        change.rename_column("c", "d")
+    with pytest.raises(TableFormatError, match="the column c of an older schema is called d"):
+        pinned(tmp_path, source(tmp_path))
+    with table.update_schema() as change:
+        change.add_column("c", StringType())
+    with pytest.raises(TableFormatError, match="of an older schema"):
+        pinned(tmp_path, source(tmp_path))
+    monkeypatch.setenv(
+        "PYICEBERG_CATALOG__LAKE__URI", f"postgresql+psycopg2://me:{'secret'}@127.0.0.1:1/x"
+    )
+    read_environment(monkeypatch)
+    with pytest.raises(SourcePathError, match="the catalog lake did not answer") as caught:
+        pinned(tmp_path, source(tmp_path))
+    assert "secret" not in str(caught.value)
+
+
+def test_a_column_that_came_later_is_null_in_older_files(
+    tmp_path: Path, catalog: Catalog, sail: Any
+) -> None:
+    table = create(catalog, "t", pa.schema([("k", pa.int64())]))
+    table.append(pa.table({"k": [1]}))
+    with table.update_schema() as change:
+        change.add_column("c", StringType())
+    table.append(pa.table({"k": [2], "c": ["x"]}))
+    spec = source(tmp_path, columns=COLUMNS[:2])
+    declared = ManifestSource(name="t", pin="", base_pin="", columns=spec.columns, changing=True)
+    found = read_files(sail, declared, pinned(tmp_path, spec).files).collect()
+    assert sorted(map(tuple, found)) == [(1, None), (2, "x")]
+
+
+class IcebergPlace(Place):
+    """Deliveries as snapshots of Iceberg tables."""
+
+    catalog: Catalog
+
+    def delivery(self, table: str) -> str:
+        return self.catalog.load_table(f"shop.{table}").location().removeprefix("file://")
+
+    def deliver(self, number: int, sales: list[Row], returns: list[Row]) -> None:
+        for name, columns, given in (("sales", SALES, sales), ("returns", RETURNS, returns)):
+            kinds = {"BIGINT": pa.int64(), "STRING": pa.string()}
+            schema = pa.schema([(c.name, kinds[c.type]) for c in columns])
+            values = [list(c) for c in zip(*given, strict=True)] or [[] for _ in columns]
+            self.table(name, schema).append(pa.table(values, schema=schema))
+        self.look()
+
+    def table(self, name: str, schema: pa.Schema | None = None) -> Table:
+        if schema is not None and not self.catalog.table_exists(f"shop.{name}"):
+            create(self.catalog, name, schema, *(["cat"] if name == "sales" else []))
+        return self.catalog.load_table(f"shop.{name}")
+
+    def look(self) -> None:
+        """What the tables hold now is what a result is held against."""
+        for name, columns in (("sales", SALES), ("returns", RETURNS)):
+            held = self.table(name).scan().to_arrow()
+            values = (held.column(column.name).to_pylist() for column in columns)
+            self.delivered[name] = list(zip(*values, strict=True))
+
+
+def change(place: IcebergPlace, chance: random.Random) -> None:
+    """Do something to the table of sales that takes rows away, or moves them into other files."""
+    table, price = place.table("sales"), chance.randrange(-2, 9)
+    new = pa.table({"o": [1, 2], "cat": ["a", "a"], "price": [price, 3]})
+    match chance.randrange(5):
+        case 0:
+            table.delete(f"price > {price}")
+        case 1:
+            compact(table)
+        case 2:
+            before = table.snapshots()[-chance.randrange(1, 4) :][0]
+            table.manage_snapshots().set_current_snapshot(before.snapshot_id).commit()
+        case 3:
+            table.overwrite(new, overwrite_filter="cat = 'a'")
+        case _:
+            table.upsert(new.slice(0, 1), join_cols=["o", "cat"]) if price > 20 else table.append(
+                new
+            )
+    place.look()
+
+
+def a_day(place: IcebergPlace, seed: int) -> None:
+    """Three runs, and before each a commit and changes by chance."""
+    chance = random.Random(seed)
+    place.arrived = (0.4, 0.8, 1.0)
+    place.deliver(0, [(1, "a", 1), (2, "b", 2)], [(1, 1)])
+    place.changes = {
+        f"sold.{name}": {
+            "format": "iceberg", "catalog": f"lake.shop.{name}", "allow_empty": True,
+            "change": "changelog" if name == "sales" else "append_only",
+        }
+        for name in ("sales", "returns")
+    }  # fmt: skip
+    sql = FIRST if chance.random() < 0.6 else "SELECT cat, sum(price) AS p FROM sales GROUP BY cat"
+    at = place.open("sold", sql)
+    for run in (1, 2, 3):
+        sales = [
+            (
+                chance.randrange(9),
+                chance.choice(["a", "b", "it's c", None]),
+                chance.randrange(-1, 9),
+            )
+            for _ in range(chance.randrange(1, 6))
+        ]
+        place.deliver(run, sales, [(chance.randrange(9), chance.randrange(9)), (1, run), (2, run)])
+        for _ in range(chance.randrange(3)):
+            change(place, chance)
+        commit = place.run(at, sql, run, method="progressive")
+    place.check(commit, sql, least=0)
+
+
+def place_of(folder: Path, engine: Any, catalog: Catalog) -> IcebergPlace:
+    for name in catalog.list_tables("shop"):
+        catalog.drop_table(name)
+    place = IcebergPlace(folder, engine)
+    place.catalog = catalog
+    return place
+
+
+def test_days_of_snapshots_equal_batch(tmp_path: Path, catalog: Catalog, sail: Any) -> None:
+    for seed in range(20):
+        a_day(place_of(tmp_path / str(seed), sail, catalog), 80_000 + seed)
+
+
+@pytest.mark.spark
+def test_a_day_of_snapshots_equals_batch_on_spark(
+    tmp_path: Path, catalog: Catalog, spark: Any
+) -> None:
+    for seed in range(3):
+        a_day(place_of(tmp_path / str(seed), spark, catalog), 81_000 + seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(0, 500, 25))
+def test_many_days_of_snapshots_equal_batch(
+    seed: int, tmp_path: Path, catalog: Catalog, sail: Any
+) -> None:
+    for each in range(seed, seed + 25):
+        a_day(place_of(tmp_path / str(each), sail, catalog), 82_000 + each)
+
+
+def test_a_table_that_is_created_anew_is_refused(
+    tmp_path: Path, catalog: Catalog, sail: Any
+) -> None:
+    place = place_of(tmp_path, sail, catalog)
+    place.deliver(1, [(1, "a", 5), (2, "b", 7)], [(1, 10), (2, 20)])
+    place.changes = {
+        f"sold.{name}": {"format": "iceberg", "catalog": f"lake.shop.{name}", "change": "changelog"}
+        for name in ("sales", "returns")
+    }
+    at = place.open("sold", FIRST)
+    place.run(at, FIRST, 1, method="progressive")
+    catalog.drop_table("shop.sales")
+    place.deliver(1, [(1, "a", 5)], [(3, 3)])
+    with pytest.raises(SourceChangedError, match="another one than that which the last"):
+        place.run(at, FIRST, 2, method="progressive")
