@@ -11,7 +11,7 @@ from tests.properties.execute import Engine, Outcome, RefusedError, run_case
 from tests.properties.generate import random_case
 from tests.properties.sessions import sail_session
 
-CHUNK = 60
+CHUNK = 40
 
 
 def outcomes(engine: Engine, seeds: range, *, for_sail: bool = False) -> list[Outcome]:

@@ -22,8 +22,8 @@ from tests.properties.execute import Engine, Outcome, RefusedError, run_case
 from tests.properties.generate import changelog_case
 from tests.properties.sessions import sail_session
 
-CHUNK = 60
-DAYS = 30
+CHUNK = 40
+DAYS = 20
 
 
 def run(case: Case, engine: Engine, problem: Problem = PDW, *, judge: bool) -> Outcome | None:

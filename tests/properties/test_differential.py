@@ -18,7 +18,7 @@ from tests.properties.execute import agrees, run_case
 from tests.properties.generate import random_case
 from tests.properties.sessions import sail_session, spark_session
 
-CHUNK = 100
+CHUNK = 60
 ON_INTERPRETER, ON_SPARK = 600, 300
 
 

@@ -21,7 +21,7 @@ from tests.properties.engines import InterpreterEngine
 from tests.properties.execute import Outcome, RefusedError, run_case
 from tests.properties.generate import random_case
 
-DAYS = 25
+DAYS = 15
 KINDS = {
     "im2": ("outer", "outer-grouped", "partners"),
     "ojv": ("outer", "outer-grouped", "partners"),

@@ -15,7 +15,7 @@ from tests.properties.execute import Engine, Outcome, RefusedError, run_case
 from tests.properties.generate import random_case
 from tests.properties.sessions import sail_session
 
-CHUNK = 100
+CHUNK = 50
 
 
 def random_problem(seed: int, runs: int) -> Problem:

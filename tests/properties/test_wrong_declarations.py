@@ -43,8 +43,8 @@ from tests.properties.wrong_declarations import (
     wrong_case,
 )
 
-CASES, FAST, CHUNK = 2000, 50, 50
-FOREIGN = 16
+CASES, FAST, CHUNK = 2000, 25, 25
+FOREIGN = 10
 KEPT = REGRESSIONS / "wrong"
 
 

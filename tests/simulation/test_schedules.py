@@ -13,7 +13,7 @@ from tests.simulation.census import WANTED, census
 from tests.simulation.machine import Played, play
 from tests.simulation.searching import play_all, played
 
-SCHEDULES, FAST, CHUNK = 3000, 1000, 250
+SCHEDULES, FAST, CHUNK = 3000, 750, 250
 
 
 @cache
