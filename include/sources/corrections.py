@@ -13,7 +13,7 @@ from typing import Literal
 from forerun.include.reports.source import LOGGED
 from forerun.include.reports.spec import SourceSpec
 from forerun.include.sources.contents import with_digests
-from forerun.include.sources.files import locate
+from forerun.include.sources.files import locate, locate_file
 from forerun.include.sources.formats import format_of
 from forerun.include.state.records import Pin, PinnedFile
 
@@ -76,13 +76,14 @@ def find_copies(
     files: Sequence[PinnedFile], folders: Sequence[str], source: SourceSpec
 ) -> dict[str, PinnedFile]:
     """Look in ``folders`` for files that have the content of ``files``, whatever their names: the
-    copy of each that was found, by the URI of the original.
+    copy of each that was found, by the URI of the original. What a table with a log has dropped
+    lies where it was until the table is cleaned up.
 
     The content is compared by etag in a bucket, and else by size and digest. A file that was pinned
     without a digest, by an older version, has no copy.
     """
-    found: dict[str, PinnedFile] = {}
     form = format_of(source.format)
+    found = {file.uri: file for file in files if form.has_log and _lies_there(file)}
     sizes = {file.size for file in files}
     for folder in folders if files else ():
         location = locate(folder)
@@ -95,6 +96,12 @@ def find_copies(
                     held = replace(copy, constants=file.constants, columns=file.columns)
                     found.setdefault(file.uri, held)
     return found
+
+
+def _lies_there(file: PinnedFile) -> bool:
+    location = locate_file(file.uri)
+    there = location.store.stat(location.key)
+    return there is not None and (there.size, there.identity) == (file.size, file.identity)
 
 
 def _is_copy(file: PinnedFile, copy: PinnedFile) -> bool:

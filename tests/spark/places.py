@@ -95,8 +95,8 @@ class Place:
             RunTime(at=f"{12 + i}:00", weight=0.25 * (i + 1)) for i in range(len(self.arrived) - 1)
         )
         policy = RunPolicy(runs=(*early, RunTime(at="24:00")))
-        more = self.changes.get(name, {})
-        return ReportSpec(name=name, sql=sql, sources=sources, policy=policy, **more)
+        more = {"policy": policy, **self.changes.get(name, {})}
+        return ReportSpec(name=name, sql=sql, sources=sources, **more)
 
     def open(self, name: str, sql: str, trigger: str = "first") -> Generation:
         spec = self.spec(name, sql)
@@ -107,7 +107,7 @@ class Place:
             TimePoint(weight=run.weight, arrived=share)
             for run, share in zip(self.spec(at.report, sql).policy.runs, self.arrived, strict=True)
         )
-        with mock.patch.object(day_request, "to_source", _pretended):
+        with mock.patch.object(day_request, "to_source", pretended):
             return days.prepare_run(
                 Day(open_store(self.uri), self.spec(at.report, sql), at), run,
                 now=NOW, points=points, settings=self.settings, **more,
@@ -130,7 +130,7 @@ class Place:
         compare_bags(expected, rows_of(open_store(self.uri), commit.result), magnitude=1e4)
 
 
-def _pretended(source: SourceSpec, pin: Pin, arrived: float) -> Source:
+def pretended(source: SourceSpec, pin: Pin, arrived: float) -> Source:
     found = to_source(source, pin, arrived)
     rows = ROWS if source.name == "sales" else ROWS // 5
     return replace(found, rows=rows, bytes=rows * 24, stats=())

@@ -6,14 +6,21 @@ import datetime as dt
 import json
 import random
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from forerun.include.reports.spec import ClockTime, SourceSpec, SpecError
+from forerun.include.days.handle import Day
+from forerun.include.past.repair import begin_repair, find_repair
+from forerun.include.reports.spec import ClockTime, RunPolicy, RunTime, SourceSpec, SpecError
+from forerun.include.runs import day_request
+from forerun.include.runs.prepare import publish_result
+from forerun.include.runs.stored_plan import StoredPlan
 from forerun.include.sources.constants import PartitionError
 from forerun.include.sources.delivery import SourceChangedError, verify_pin
 from forerun.include.sources.files import SourcePathError
@@ -22,9 +29,12 @@ from forerun.include.sources.table_formats import TableFormatError
 from forerun.include.state.opening import open_store
 from forerun.include.state.records import Pin
 from forerun.planner.contract import ColumnSpec
+from forerun.planner.cost.prices import SPARK
+from forerun.planner.request import Settings
+from forerun.spark_jobs.executor import execute
 from forerun.spark_jobs.inputs import read_files
 from tests.oracles.values import Row
-from tests.spark.places import FIRST, RETURNS, SALES, Place
+from tests.spark.places import FIRST, RETURNS, SALES, Place, pretended
 
 ENGINES = ["sail", pytest.param("spark", marks=pytest.mark.spark)]
 DAY = dt.date(2026, 3, 1)
@@ -280,6 +290,47 @@ def test_a_day_of_commits_equals_batch_on_spark(spark: Any, tmp_path: Path) -> N
 def test_many_days_of_commits_equal_batch(seed: int, sail: Any, tmp_path: Path) -> None:
     for each in range(seed, seed + 25):
         a_day(DeltaPlace(tmp_path / str(each), sail), 92_000 + each)
+
+
+@pytest.mark.parametrize("change_kind", ["append_only", "changelog"])
+@pytest.mark.parametrize("what", ["delete", "append", "update", "compact"])
+def test_a_published_day_is_repaired_from_what_it_kept(
+    what: str, change_kind: str, sail: Any, tmp_path: Path
+) -> None:
+    """Files that a commit has dropped lie there until a vacuum: their rows are taken back."""
+    place = DeltaPlace(tmp_path, sail)
+    place.changes = {
+        f"sold.{name}": {"format": "delta", "change": change_kind} for name in ("sales", "returns")
+    }
+    place.changes["sold"] = {"policy": RunPolicy(
+        runs=(RunTime(at="12:00", weight=0.3), RunTime(at="24:00")), expected_repairs=1.0
+    )}  # fmt: skip
+    at = place.open("sold", FIRST)
+    for run in (1, 2):
+        place.deliver(run, [(1, "a", 5), (2, "b", 7), (run, "c", 1)], [(1, 10), (2, 20)])
+        place.run(at, FIRST, run, method="progressive")
+    spec, store = place.spec("sold", FIRST), open_store(place.uri)
+    publish_result(Day(store, spec, at), now=NOW)
+    table = DeltaTable(place.delivery("sales"))
+    match what:
+        case "delete":
+            table.delete("o = 2 AND cat = 'b'")
+        case "append":
+            place.deliver(3, [(1, "b", 9)], [(2, 3)])
+        case "update":
+            table.update(updates={"price": "price + 1"})
+        case _:
+            table.optimize.compact()
+    place.look()
+    settings = Settings(temporal="early", buckets=2, prices=replace(SPARK, buckets=False))
+    with mock.patch.object(day_request, "to_source", pretended):
+        repair = find_repair(store, spec, DAY, now=NOW, settings=settings)
+    assert repair.is_needed == (what != "compact")
+    if repair.is_needed:
+        assert any(way.is_delta for way in repair.plans), "what was kept cannot be gone on from"
+        by_delta = replace(repair, plans=tuple(way for way in repair.plans if way.is_delta))
+        prepared = begin_repair(by_delta, now=NOW)
+        place.check(execute(sail, StoredPlan.read(prepared.plan_uri), "r1"), FIRST, least=1)
 
 
 def run_twice(place: DeltaPlace, between: Any, **declared: Any) -> None:
