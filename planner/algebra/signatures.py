@@ -187,7 +187,7 @@ vb*vbilecsxdtmw: assert_true
 vbilecsxdtmw*vbilecsxdtmwa: concat_ws
 vilec*vis: format_number
 vbilecsxdtmwar*vbilecsxdtmwar: hash
-vbilecsxdtmwr*vbilecsxdtmwar a*vbilecsxdtmwapr: xxhash64
+vbilecsxdtmwr*vbilecsxdtmwar a*vbilecsxdtmwar: xxhash64
 vilsx*vi: hll_sketch_agg
 vx*vb: hll_union_agg
 vsx*vilecs: sha2

@@ -134,7 +134,7 @@ def _least_or_greatest(name: str) -> AggregateFunction:
 def _of_bits(name: str, *, duplicates: bool) -> AggregateFunction:
     return AggregateFunction(
         name=name,
-        result=types.first_argument,
+        result=types.bits,
         answer=Answer.BAG,
         nulls=Nulls.OF_ARGUMENT,
         duplicates=duplicates,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from forerun.planner.algebra.nested import array_of
-from forerun.planner.algebra.types import BIGINT, BOOLEAN, DOUBLE, UNKNOWN, DataType, decimal
+from forerun.planner.algebra.types import BIGINT, BOOLEAN, DOUBLE, INT, UNKNOWN, DataType, decimal
 
 Types = tuple[DataType, ...]
 COUNT = decimal(20, 0)
@@ -46,6 +46,11 @@ def count_of_known(types: Types) -> DataType:
 def first_argument(types: Types) -> DataType:
     """The type of the first argument: the function hands one of its values on."""
     return types[0] if types else UNKNOWN
+
+
+def bits(types: Types) -> DataType:
+    """The type of the whole numbers that it is over; INT over NULL alone."""
+    return INT if types and types[0].name == "VOID" else first_argument(types)
 
 
 def array_of_first(types: Types) -> DataType:

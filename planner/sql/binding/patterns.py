@@ -25,6 +25,7 @@ def _like(name: str) -> LikeHandler:
         extra = () if escape is None else (binder.bind(escape),)
         patterns = [pattern]
         if isinstance(pattern, exp.Any | exp.All):
+            _refuse_operand(binder, node)
             patterns = pattern.this.expressions or [pattern.this.unnest()]
         bound = [binder.bind(p) for p in patterns]
         if isinstance(pattern, exp.Any | exp.All):
@@ -40,6 +41,16 @@ def _like(name: str) -> LikeHandler:
         return connected("or" if isinstance(pattern, exp.Any) else "and", parts)
 
     return handler
+
+
+def _refuse_operand(binder: Binder, node: exp.Expr) -> None:
+    """Refuse a quantified LIKE that something is compared with: to Spark ``a LIKE ANY (p) = b`` is
+    ``a LIKE (any(p) = b)``, with the aggregate function of that name, and to sqlglot the patterns
+    go on after the parenthesis."""
+    if not isinstance(node.args["expression"].this, exp.Paren | exp.Tuple):
+        raise binder.text.error(
+            node, "a comparison with LIKE ANY or LIKE ALL", "put the LIKE into parentheses"
+        )
 
 
 def _require_texts(binder: Binder, node: exp.Expr, patterns: list[Scalar]) -> None:
