@@ -50,8 +50,15 @@ def describe_files(
     source: SourceSpec, listing: Listing, files: Sequence[StoredFile]
 ) -> list[PinnedFile]:
     """Return files of a listing as they are pinned, in order: what they hold, and the constants
-    that they lack."""
+    that they lack. What a data file has beside the columns of its table is the format's own, such
+    as the ids of rows, or was dropped from the table."""
     found = format_of(source.format).describe(listing.location, files, source.held_columns)
+    if listing.table is not None:
+        known = {name.lower() for name in listing.table.columns}
+        found = [
+            replace(one, columns=tuple(c for c in one.columns if c.name.lower() in known))
+            for one in found
+        ]
     return [
         with_constants(one, _constants(source, listing, file.key, one), source.file_columns)
         for file, one in zip(files, found, strict=True)

@@ -1,0 +1,173 @@
+"""Writes tables of Iceberg and Delta by Spark with their own jars, and after each step holds what
+is pinned of them against what Spark reads: a program, since a JVM has the jars from its start.
+
+    python -m tests.spark.tables_by_spark FOLDER JARS
+
+prints a JSON list of [table, step, what came of it]: ``same``, ``unchanged`` after a compaction, or
+the code of the error.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from forerun.include.reports.spec import ClockTime, SourceSpec
+from forerun.include.sources.pins import pin_source
+from forerun.include.state.opening import open_store
+from forerun.include.state.records import ManifestSource, Pin
+from forerun.planner.errors import ForerunError
+from forerun.spark_jobs.engines.sail import start_sail
+from forerun.spark_jobs.inputs import read_files
+
+DAY, NOW = dt.date(2026, 3, 1), dt.datetime(2026, 3, 2, tzinfo=dt.UTC)
+COLUMNS = {"k": "BIGINT", "v": "STRING", "dt": "DATE"}
+ON_WRITE = [f"'write.{what}.mode' = " for what in ("delete", "update", "merge")]
+COPIES, MARKS = (
+    ", ".join(f"{mode}'{how}'" for mode in ON_WRITE) for how in ("copy-on-write", "merge-on-read")
+)
+ICEBERG = {
+    "cow": f"'format-version' = '2', {COPIES}",
+    "mor": f"'format-version' = '2', {MARKS}",
+    "lineage": f"'format-version' = '3', {COPIES}",
+    "vectors": f"'format-version' = '3', {MARKS}",
+}
+DELTA = {
+    "plain": "'delta.enableDeletionVectors' = 'false'",
+    "tracked": "'delta.enableChangeDataFeed' = 'true', 'delta.enableRowTracking' = 'true'",
+    "vectors": "'delta.enableDeletionVectors' = 'true'",
+    "mapped": "'delta.columnMapping.mode' = 'name'",
+}
+
+_MERGE = """
+MERGE INTO {} t USING (SELECT 3L AS k, 'm' AS v, DATE'2026-03-01' AS dt) s ON t.k = s.k
+WHEN MATCHED THEN UPDATE SET v = 'm' WHEN NOT MATCHED THEN INSERT *
+"""
+
+
+@dataclass
+class Table:
+    """A table: its name in Spark, what a source says of it, and how Spark compacts it."""
+
+    session: Any
+    sail: Any
+    folder: Path
+    form: str
+    name: str
+    catalog: str = ""
+
+    @property
+    def path(self) -> str:
+        place = "lake/shop" if self.form == "iceberg" else "delta"
+        return str(self.folder / place / self.name)
+
+    @property
+    def sql(self) -> str:
+        return self.catalog or f"delta.`{self.path}`"
+
+    def pin(self) -> Pin:
+        source = SourceSpec(
+            name=self.name, path=self.path, columns=COLUMNS, format=self.form,
+            catalog=self.catalog, complete_when=ClockTime(),
+        )  # fmt: skip
+        return pin_source(open_store(str(self.folder / f"store-{self.form}")), source, DAY, NOW)[1]
+
+    def outcome(self) -> str:
+        declared = SourceSpec(name="x", path="/x", columns=COLUMNS, complete_when=ClockTime())
+        source = ManifestSource(
+            name="x", pin="", base_pin="", columns=declared.columns, changing=True
+        )
+        try:
+            rows = read_files(self.sail, source, self.pin().files).collect()
+        except ForerunError as error:
+            return error.code
+        theirs = self.session.sql(f"SELECT k, v, dt FROM {self.sql}").collect()
+        return "same" if _sorted(rows) == _sorted(theirs) else "other rows"
+
+    def steps(self, compacted: str) -> Iterator[tuple[str, str]]:
+        for number in range(3):
+            self.session.sql(
+                f"INSERT INTO {self.sql} SELECT id + {number * 10}, concat('it''s ', id % 2), "
+                "DATE'2026-03-01' FROM range(6)"
+            )
+        came = self.outcome()
+        yield "append", came
+        if came == "same":
+            before = self.pin().files
+            self.session.sql(compacted).collect()
+            yield "compaction", "unchanged" if self.pin().files == before else "other files"
+        for what, text in (
+            ("append after it", "INSERT INTO {} VALUES (99, 'z', DATE'2026-03-02')"),
+            ("delete", "DELETE FROM {} WHERE k IN (1, 11)"),
+            ("update", "UPDATE {} SET v = 'u' WHERE k = 2"),
+            ("merge", _MERGE),
+        ):
+            self.session.sql(text.format(self.sql))
+            yield what, self.outcome()
+
+
+def main(folder: Path, jars: str) -> None:
+    os.environ |= {
+        "PYICEBERG_CATALOG__LAKE__TYPE": "sql",
+        "PYICEBERG_CATALOG__LAKE__URI": f"sqlite:///{folder}/catalog.db",
+        "PYICEBERG_CATALOG__LAKE__WAREHOUSE": f"file://{folder}/lake",
+    }
+    session, sail, found = _session(folder, jars), start_sail(), list[tuple[str, str, str]]()
+    session.sql("CREATE NAMESPACE lake.shop")
+    of_table = "(k BIGINT, v STRING, dt DATE) USING {} PARTITIONED BY (dt, v) TBLPROPERTIES ({})"
+    for name, said in ICEBERG.items():
+        table = Table(session, sail, folder, "iceberg", name, f"lake.shop.{name}")
+        session.sql(f"CREATE TABLE {table.sql} {of_table.format('iceberg', said)}")
+        rewrite = f"'shop.{name}', options => map('rewrite-all', 'true')"
+        steps = table.steps(f"CALL lake.system.rewrite_data_files({rewrite})")
+        found += [(f"iceberg {name}", *step) for step in steps]
+    for name, said in DELTA.items():
+        table = Table(session, sail, folder, "delta", name)
+        session.sql(f"CREATE TABLE {table.sql} {of_table.format('delta', said)}")
+        found += [(f"delta {name}", *step) for step in table.steps(f"OPTIMIZE {table.sql}")]
+    sys.stdout.write(json.dumps(found))
+    sail.stop()
+    session.stop()
+
+
+def _session(folder: Path, jars: str) -> Any:
+    from pyspark.sql import SparkSession
+
+    extensions = (
+        "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+        "io.delta.sql.DeltaSparkSessionExtension",
+    )
+    settings = {
+        "spark.driver.extraClassPath": jars,
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.extensions": ",".join(extensions),
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.databricks.delta.snapshotPartitions": "1",
+        "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.lake.type": "jdbc",
+        "spark.sql.catalog.lake.uri": f"jdbc:sqlite:{folder}/catalog.db",
+        "spark.sql.catalog.lake.jdbc.schema-version": "V1",
+        "spark.sql.catalog.lake.cache-enabled": "false",
+        "spark.sql.catalog.lake.warehouse": f"file://{folder}/lake",
+    }
+    builder = SparkSession.builder.master("local[2]")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    return session
+
+
+def _sorted(rows: Any) -> list[Any]:
+    return sorted(map(tuple, rows), key=repr)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2])

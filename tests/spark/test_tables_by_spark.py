@@ -1,0 +1,60 @@
+"""Tables that Spark has written, by the jars of their formats, are read as Spark reads them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.spark.tables_by_spark import DELTA, ICEBERG
+
+JARS = (
+    "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
+    "org.xerial:sqlite-jdbc:3.50.3.0",
+    "io.delta:delta-spark_4.1_2.13:4.4.0",
+    "io.delta:delta-storage:4.4.0",
+)
+REFUSED_FROM = {
+    "iceberg mor": "delete", "iceberg vectors": "delete",
+    "delta vectors": "delete", "delta mapped": "append",
+}  # fmt: skip
+"""The step after which a table needs more of its reader than its data files as they are."""
+STEPS = ("append", "compaction", "append after it", "delete", "update", "merge")
+
+
+def fetched(folder: Path) -> str:
+    """Fetch the jars by Maven, once for a machine; the class path of all of them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for jar in JARS:
+        _, name, version = jar.split(":")
+        if not (folder / f"{name}-{version}.jar").exists():
+            command = ["mvn", "-q", "dependency:copy", f"-Dartifact={jar}"]
+            subprocess.run([*command, f"-DoutputDirectory={folder}"], check=True)
+    return ":".join(map(str, sorted(folder.glob("*.jar"))))
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_tables_that_spark_has_written(tmp_path: Path) -> None:
+    home = Path(os.environ.get("FORERUN_HOME", Path(__file__).parents[2] / ".forerun"))
+    program = [sys.executable, "-m", "tests.spark.tables_by_spark", str(tmp_path)]
+    done = subprocess.run(
+        [*program, fetched(home / "jars" / "tables")],
+        stdout=subprocess.PIPE,
+        check=True,
+        timeout=600,
+    )
+    found = {(table, step): came for table, step, came in json.loads(done.stdout)}
+    expected = {}
+    for table in (*(f"iceberg {name}" for name in ICEBERG), *(f"delta {name}" for name in DELTA)):
+        refused = False
+        for step in STEPS:
+            refused = refused or REFUSED_FROM.get(table) == step
+            right = "unchanged" if step == "compaction" else "same"
+            if not (refused and step == "compaction"):
+                expected[table, step] = "table-format" if refused else right
+    assert found == expected
