@@ -222,7 +222,8 @@ def _check_partitions(source: SourceSpec, what: str, names: set[str]) -> None:
             f"{what}: the partition column {unknown[0]} is not among its columns",
             hint="Declare it with its type: it is a column as any other to the query.",
         )
-    if (source.format == "iceberg") != (source.catalog.count(".") >= 2):
+    has_name = source.format == "iceberg"
+    if bool(source.catalog) != has_name or (has_name and source.catalog.count(".") < 2):
         raise SpecError(
             f"{what}: the format {source.format} with the catalog {source.catalog!r}",
             hint='An Iceberg table has a name in a catalog: format="iceberg", '

@@ -70,13 +70,13 @@ def delivery(pin: Pin, base: Pin | None, *, growing: bool = True) -> tuple[Pinne
     for file in base.files:
         there = now.get(file.uri)
         if there is None:
-            raise _changed(pin.name, file.uri, "was there at the last committed run and is gone")
+            raise _changed(pin, file.uri, "was there at the last committed run and is gone")
         same = (there.size, there.identity) == (file.size, file.identity)
         if not same or (there.digest and file.digest and there.digest != file.digest):
-            raise _changed(pin.name, file.uri, "was written again since the last committed run")
+            raise _changed(pin, file.uri, "was written again since the last committed run")
     new = tuple(file for file in pin.files if file.uri not in before)
     if new and not growing:
-        raise _changed(pin.name, new[0].uri, "is new, but the source is declared static")
+        raise _changed(pin, new[0].uri, "is new, but the source is declared static")
     return new
 
 
@@ -108,17 +108,18 @@ def verify_pin(pin: Pin) -> None:
         if found is None:
             found = locate_file(file.uri).store.stat(locate_file(file.uri).key)
         if found is None:
-            raise _changed(pin.name, file.uri, "vanished after it was pinned")
+            raise _changed(pin, file.uri, "vanished after it was pinned")
         if (found.size, found.identity) != (file.size, file.identity):
-            raise _changed(pin.name, file.uri, "was changed after it was pinned")
+            raise _changed(pin, file.uri, "was changed after it was pinned")
         there.append((file, found.key))
     if changed := sorted(changed_contents(form, location, there)):
-        raise _changed(pin.name, changed[0], "was changed after it was pinned")
+        raise _changed(pin, changed[0], "was changed after it was pinned")
 
 
-def _changed(source: str, uri: str, what: str) -> SourceChangedError:
+def _changed(pin: Pin, uri: str, what: str) -> SourceChangedError:
+    taking_back = ' With change="changelog", rows that go are taken back.'
     return SourceChangedError(
-        f"source {source}: {uri} {what}",
+        f"source {pin.name}: {uri} {what}",
         hint="Files of a source are only ever added. If the change is right, clear the day: a new "
-        'generation reads all of it again. Of a Delta table, change="changelog" takes rows back.',
+        f"generation reads all of it again.{taking_back if pin.table else ''}",
     )

@@ -63,7 +63,7 @@ class IcebergLog:
                 if entry.snapshot_id == snapshot.snapshot_id and entry.status != Status.EXISTING:
                     file = entry.data_file
                     values = _values(self.partitions[file.spec_id], file.partition)
-                    key = _key(file.file_path)
+                    key = _key(self.table, file.file_path)
                     yield Change(key, entry.status == Status.ADDED, moves, values)
 
 
@@ -93,7 +93,7 @@ def read_log(location: Location, root: str, name: str) -> IcebergLog:
         if task.delete_files:
             raise _deletes(name, f"{len(task.delete_files)} delete files for {task.file.file_path}")
         values = _values(specs[task.file.spec_id], task.file.partition)
-        files[_key(task.file.file_path)] = values
+        files[_key(table, task.file.file_path)] = values
     version = TableVersion(
         str(table.metadata.table_uuid),
         current.snapshot_id if current is not None else 0,
@@ -104,11 +104,19 @@ def read_log(location: Location, root: str, name: str) -> IcebergLog:
     return IcebergLog(table, Snapshot(version, tuple(sorted(common)), files), specs)
 
 
-def _key(path: str) -> str:
-    """The key of a data file in its store. Nothing in a path is escaped, and one of Hadoop's has a
-    single slash."""
+def _key(table: Table, path: str) -> str:
+    """The key of a data file in the store of its table. Nothing in a path is escaped, and one of
+    Hadoop's has a single slash."""
     single = path.startswith("file:/") and not path.startswith("file://")
-    return locate_file(path.replace("file:/", "file:///", 1) if single else path).key
+    at = locate_file(path.replace("file:/", "file:///", 1) if single else path)
+    home = locate(table.location())
+    if at.store.root != home.store.root or not at.key.startswith(f"{home.key}/"):
+        raise TableFormatError(
+            f"{'.'.join(table.name())} has a file outside of its folder: {path}",
+            hint="Its files are looked for in the folder of the table: write them there "
+            "(write.data.path), and those that were added from elsewhere anew.",
+        )
+    return at.key
 
 
 def _load(name: str) -> Table:

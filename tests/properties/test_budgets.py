@@ -5,7 +5,10 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+import pytest
+
 from tests.oracles.values import NotInterpretedError
+from tests.properties.chunks import starts
 from tests.properties.engines import InterpreterEngine, PlainSailEngine
 from tests.properties.execute import Engine, Outcome, RefusedError, run_case
 from tests.properties.generate import random_case
@@ -29,15 +32,18 @@ def outcomes(engine: Engine, seeds: range, *, for_sail: bool = False) -> list[Ou
     return found
 
 
-def test_days_within_a_budget_equal_batch_on_sail() -> None:
-    found = outcomes(PlainSailEngine(sail_session()), range(90_000, 90_000 + CHUNK), for_sail=True)
+@pytest.mark.parametrize("start", starts(90_000, 2 * CHUNK, CHUNK, fast=CHUNK))
+def test_days_within_a_budget_equal_batch_on_sail(start: int) -> None:
+    engine = PlainSailEngine(sail_session())
+    found = outcomes(engine, range(start, start + CHUNK), for_sail=True)
     assert len(found) >= 0.95 * CHUNK
     assert sum(outcome.kept > 0 for outcome in found) >= 0.2 * CHUNK
 
 
-def test_days_within_a_budget_equal_batch_without_an_engine() -> None:
+@pytest.mark.parametrize("start", starts(91_000, 2 * CHUNK, CHUNK, fast=CHUNK))
+def test_days_within_a_budget_equal_batch_without_an_engine(start: int) -> None:
     engine = InterpreterEngine()
     with engine.recording():
-        found = outcomes(engine, range(91_000, 91_000 + CHUNK))
+        found = outcomes(engine, range(start, start + CHUNK))
     assert sum(outcome.kept > 0 for outcome in found) >= 0.2 * CHUNK
     assert sum(outcome.batch for outcome in found) >= 0.1 * CHUNK

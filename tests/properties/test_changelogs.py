@@ -46,20 +46,22 @@ def test_days_with_withdrawals_equal_batch_without_an_engine(start: int) -> None
     assert sum(one.kept > 0 for one in days) >= 0.25 * CHUNK
 
 
+@pytest.mark.parametrize("start", starts(103_000, 2 * DAYS, DAYS, fast=DAYS))
 @pytest.mark.parametrize("method", SINGLE, ids=lambda method: method.name)
-def test_a_method_alone_equals_batch(method: Method) -> None:
+def test_a_method_alone_equals_batch(method: Method, start: int) -> None:
     engine = InterpreterEngine()
     with engine.recording():
         found = [
             run(replace(changelog_case(seed), method=method.name), engine, judge=True)
-            for seed in range(103_000, 103_000 + DAYS)
+            for seed in range(start, start + DAYS)
         ]
     assert sum(one is not None and one.kept > 0 for one in found) >= 1
 
 
-def test_days_with_withdrawals_equal_batch_on_sail() -> None:
+@pytest.mark.parametrize("start", starts(104_000, 2 * CHUNK, CHUNK, fast=CHUNK))
+def test_days_with_withdrawals_equal_batch_on_sail(start: int) -> None:
     engine = PlainSailEngine(sail_session())
-    cases = (changelog_case(s, for_sail=True) for s in range(104_000, 104_000 + CHUNK))
+    cases = (changelog_case(s, for_sail=True) for s in range(start, start + CHUNK))
     found = [run(case, engine, ivm(case.runs), judge=False) for case in cases]
     days = [one for one in found if one is not None]
     assert len(days) >= 0.9 * CHUNK

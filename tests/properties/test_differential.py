@@ -27,10 +27,11 @@ def sail() -> PlainSailEngine:
     return PlainSailEngine(sail_session())
 
 
-def test_subqueries_as_values_equal_batch_without_an_engine():
+@pytest.mark.parametrize("start", starts(22_000, 2 * CHUNK, CHUNK, fast=CHUNK))
+def test_subqueries_as_values_equal_batch_without_an_engine(start):
     engine = InterpreterEngine()
     with engine.recording():
-        seeds = range(22_000, 22_000 + CHUNK)
+        seeds = range(start, start + CHUNK)
         outcomes = check_chunk(engine, seeds, every_time_point=2, family="values")
     assert sum(outcome.kept > 0 for outcome in outcomes) >= 0.25 * CHUNK
 

@@ -15,7 +15,7 @@ import pytest
 from forerun.planner.errors import MethodError
 from forerun.planner.rules.methods.catalog import SINGLE, rule_names
 from tests.oracles.values import NotInterpretedError
-from tests.properties.chunks import saved
+from tests.properties.chunks import saved, starts
 from tests.properties.data import with_withdrawals
 from tests.properties.engines import InterpreterEngine
 from tests.properties.execute import Outcome, RefusedError, run_case
@@ -44,22 +44,24 @@ def run(case, *, judge_kept=False) -> Outcome | None:
             raise AssertionError(f"{case.name}, {saved(case, engine, error)}") from error
 
 
+@pytest.mark.parametrize("start", starts(60_000, 2 * DAYS, DAYS, fast=DAYS))
 @pytest.mark.parametrize("method", SINGLE, ids=lambda method: method.name)
-def test_a_method_alone_equals_batch(method):
+def test_a_method_alone_equals_batch(method, start):
     kinds = KINDS.get(method.name, ("",))
     outcomes = []
-    for seed in range(60_000, 60_000 + DAYS):
+    for seed in range(start, start + DAYS):
         case = random_case(seed, kinds[seed % len(kinds)])
         outcomes.append(run(replace(case, method=method.name), judge_kept=True))
     days = [one for one in outcomes if one is not None]
     assert sum(one.kept > 0 for one in days) >= DAYS // 6, f"{len(days)} days, too few kept"
 
 
+@pytest.mark.parametrize("start", starts(63_000, 2 * DAYS, DAYS, fast=DAYS))
 @pytest.mark.parametrize("method", ["im1", "auto"])
-def test_partners_may_be_grouped_first(method):
+def test_partners_may_be_grouped_first(method, start):
     """What reads both sides of a left join; changelogs, too."""
     days = []
-    for seed in range(63_000, 63_000 + DAYS):
+    for seed in range(start, start + DAYS):
         case = random_case(seed, "partners")
         rng = random.Random(f"withdrawals-{seed}")
         if seed % 3 == 0:

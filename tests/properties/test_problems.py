@@ -49,8 +49,9 @@ def test_early_results_equal_batch_on_sail(start: int) -> None:
     assert sum(outcome.early_results > 0 and outcome.kept > 0 for outcome in found) >= 0.2 * CHUNK
 
 
-def test_early_results_equal_batch_without_an_engine() -> None:
+@pytest.mark.parametrize("start", starts(80_000, 2 * CHUNK, CHUNK, fast=CHUNK))
+def test_early_results_equal_batch_without_an_engine(start: int) -> None:
     engine = InterpreterEngine()
     with engine.recording():
-        found = outcomes(engine, range(80_000, 80_000 + CHUNK))
+        found = outcomes(engine, range(start, start + CHUNK))
     assert sum(outcome.early_results > 0 and outcome.kept > 0 for outcome in found) >= 0.2 * CHUNK

@@ -9,7 +9,6 @@ the code of the error.
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 import os
 import sys
@@ -19,14 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from forerun.include.reports.spec import ClockTime, SourceSpec
-from forerun.include.sources.pins import pin_source
-from forerun.include.state.opening import open_store
-from forerun.include.state.records import ManifestSource, Pin
+from forerun.include.state.records import Pin
 from forerun.planner.errors import ForerunError
 from forerun.spark_jobs.engines.sail import start_sail
-from forerun.spark_jobs.inputs import read_files
+from tests.spark.lake import pinned, read
 
-DAY, NOW = dt.date(2026, 3, 1), dt.datetime(2026, 3, 2, tzinfo=dt.UTC)
 COLUMNS = {"k": "BIGINT", "v": "STRING", "dt": "DATE"}
 ON_WRITE = [f"'write.{what}.mode' = " for what in ("delete", "update", "merge")]
 COPIES, MARKS = (
@@ -71,24 +67,22 @@ class Table:
     def sql(self) -> str:
         return self.catalog or f"delta.`{self.path}`"
 
-    def pin(self) -> Pin:
-        source = SourceSpec(
+    def source(self) -> SourceSpec:
+        return SourceSpec(
             name=self.name, path=self.path, columns=COLUMNS, format=self.form,
             catalog=self.catalog, complete_when=ClockTime(),
         )  # fmt: skip
-        return pin_source(open_store(str(self.folder / f"store-{self.form}")), source, DAY, NOW)[1]
+
+    def pin(self) -> Pin:
+        return pinned(self.folder / f"pins-{self.form}", self.source())
 
     def outcome(self) -> str:
-        declared = SourceSpec(name="x", path="/x", columns=COLUMNS, complete_when=ClockTime())
-        source = ManifestSource(
-            name="x", pin="", base_pin="", columns=declared.columns, changing=True
-        )
         try:
-            rows = read_files(self.sail, source, self.pin().files).collect()
+            rows = read(self.sail, self.source(), self.pin())
         except ForerunError as error:
             return error.code
         theirs = self.session.sql(f"SELECT k, v, dt FROM {self.sql}").collect()
-        return "same" if _sorted(rows) == _sorted(theirs) else "other rows"
+        return "same" if rows == sorted(map(tuple, theirs), key=repr) else "other rows"
 
     def steps(self, compacted: str) -> Iterator[tuple[str, str]]:
         for number in range(3):
@@ -163,10 +157,6 @@ def _session(folder: Path, jars: str) -> Any:
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     return session
-
-
-def _sorted(rows: Any) -> list[Any]:
-    return sorted(map(tuple, rows), key=repr)
 
 
 if __name__ == "__main__":

@@ -89,6 +89,7 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SourceSpec:
 
 def test_a_report_may_name_exactly_the_formats_that_there_are() -> None:
     assert sorted(specs.FORMATS) == sorted(formats.FORMATS)
+    assert list(specs.LOGGED) == [name for name, form in formats.FORMATS.items() if form.has_log]
     with pytest.raises(SpecError, match=r"no format 'avro'[\s\S]*Use one of parquet"):
         SourceSpec(name="t", path="/d", columns=(ColumnSpec(name="k", type="INT"),), format="avro")
     with pytest.raises(SourceFormatError, match="no source format 'avro'"):

@@ -14,18 +14,12 @@ import pytest
 
 from forerun.include.reports.spec import ClockTime, SourceSpec, SpecError, Trailing
 from forerun.include.sources.constants import PartitionError
-from forerun.include.sources.pins import SchemaDriftError, pin_source
+from forerun.include.sources.pins import SchemaDriftError
 from forerun.include.sources.samples import draw
-from forerun.include.state.opening import open_store
-from forerun.include.state.records import ManifestSource, Pin
 from forerun.planner.contract import ColumnSpec
-from forerun.spark_jobs.inputs import read_files
 from tests.oracles.values import Row
+from tests.spark.lake import ENGINES, pinned, read
 from tests.spark.places import FIRST, Place
-
-ENGINES = ["sail", pytest.param("spark", marks=pytest.mark.spark)]
-DAY = dt.date(2026, 3, 1)
-NOW = dt.datetime(2026, 3, 2, tzinfo=dt.UTC)
 
 
 def columns(**types: str) -> tuple[ColumnSpec, ...]:
@@ -46,16 +40,6 @@ def source(folder: Path, path: str = "", **types: str) -> SourceSpec:
         complete_when=ClockTime(),
         over=Trailing(days_back=3) if path else None,
     )
-
-
-def pinned(folder: Path, spec: SourceSpec) -> Pin:
-    return pin_source(open_store(str(folder / "store")), spec, DAY, NOW)[1]
-
-
-def read(engine: Any, spec: SourceSpec, pin: Pin) -> list[Row]:
-    declared = ManifestSource(name="t", pin="", base_pin="", columns=spec.columns, changing=True)
-    rows = read_files(engine, declared, pin.files).collect()
-    return sorted((tuple(row) for row in rows), key=repr)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

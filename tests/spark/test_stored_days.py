@@ -18,7 +18,7 @@ from tests.properties.generate import changelog_case, random_case
 from tests.properties.sessions import sail_session
 from tests.spark.stored_days import StoredDay
 
-ON_SPARK, ON_SAIL, CHUNK = 30, 20, 10
+ON_SPARK, ON_SAIL, CHUNK = 50, 20, 10
 CHANGELOGS = 62_000
 
 

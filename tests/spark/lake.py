@@ -1,0 +1,40 @@
+"""What the tests of sources share: a source is pinned on one day, and its pinned files are read."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+
+import pytest
+
+from forerun.include.reports.spec import SourceSpec
+from forerun.include.sources.pins import pin_source
+from forerun.include.state.opening import open_store
+from forerun.include.state.records import ManifestSource, Pin
+from forerun.planner.contract import ColumnSpec
+from forerun.spark_jobs.engine import Engine
+from forerun.spark_jobs.inputs import read_files
+from tests.oracles.values import Row
+
+ENGINES = ["sail", pytest.param("spark", marks=pytest.mark.spark)]
+DAY = dt.date(2026, 3, 1)
+NOW = dt.datetime(2026, 3, 2, tzinfo=dt.UTC)
+COLUMNS = (
+    ColumnSpec(name="k", type="BIGINT"),
+    ColumnSpec(name="c", type="STRING"),
+    ColumnSpec(name="dt", type="DATE"),
+)
+
+
+def pinned(folder: Path, spec: SourceSpec) -> Pin:
+    """Pin what is there into a store in the folder."""
+    return pin_source(open_store(str(folder / "store")), spec, DAY, NOW)[1]
+
+
+def read(engine: Engine, spec: SourceSpec, pin: Pin) -> list[Row]:
+    """The rows of the pinned files as a run reads them, in one order."""
+    source = ManifestSource(
+        name=spec.name, pin="", base_pin="", columns=spec.columns, changing=True, format=spec.format
+    )
+    rows = read_files(engine, source, pin.files).collect()
+    return sorted((tuple(row) for row in rows), key=repr)
