@@ -15,7 +15,7 @@ from forerun.include.days.handle import Day
 from forerun.include.engines import EngineSpec
 from forerun.include.machine.settings import allowed_functions
 from forerun.include.runs.day_request import sources_at, sql_of
-from forerun.include.sources.old_times import why_not_by_files
+from forerun.include.sources.parquet.old_times import why_not_by_files
 from forerun.include.state.records import Pin
 from forerun.planner.contract import Plan
 from forerun.planner.errors import ForerunError

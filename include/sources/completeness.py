@@ -121,7 +121,7 @@ def _uncounted(source: SourceSpec, rule: ExpectedCount, day: date) -> str:
     if rule.files:
         found, wanted, unit = len(files), rule.files, "files"
     else:
-        from forerun.include.sources.footers import SourceFileError
+        from forerun.include.sources.parquet.footers import SourceFileError
         from forerun.include.sources.pins import arrived_rows
 
         try:

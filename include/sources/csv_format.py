@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from forerun.include.sources.files import Asked, Listing, Location, listed_below
-from forerun.include.sources.parquet_format import end_of, spread_digest
+from forerun.include.sources.parquet.format import end_of, spread_digest
 from forerun.include.state.records import ColumnFooter, PinnedFile
 from forerun.include.state.store import MissingKeyError, StoredFile
 from forerun.planner.algebra.types import parse_type
@@ -217,6 +217,6 @@ def _bad_row(uri: str, said: str, declared: Sequence[ColumnSpec]) -> Exception:
 
 
 def _error(message: str, hint: str) -> Exception:
-    from forerun.include.sources.footers import SourceFileError
+    from forerun.include.sources.parquet.footers import SourceFileError
 
     return SourceFileError(message, hint=hint)

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from forerun.include.sources.csv_format import CsvFormat
-from forerun.include.sources.delta_format import DeltaFormat
 from forerun.include.sources.files import Asked, Listing, Location
-from forerun.include.sources.iceberg_format import IcebergFormat
-from forerun.include.sources.parquet_format import ParquetFormat
+from forerun.include.sources.parquet.format import ParquetFormat
+from forerun.include.sources.tables.delta_format import DeltaFormat
+from forerun.include.sources.tables.iceberg_format import IcebergFormat
 from forerun.include.state.records import PinnedFile
 from forerun.include.state.store import StoredFile
 from forerun.planner.contract import ColumnSpec
@@ -79,8 +79,9 @@ class SourceFormat(Protocol):
         is known of their values. ``declared`` are the columns that the report says the files have:
         a format whose files do not say their types takes them from there, and verifies every row.
 
-        Raises :class:`forerun.include.sources.footers.SourceFileError` naming the file that is none
-        of the format, or that Spark would not read; and the line of a row that is not as declared.
+        Raises :class:`forerun.include.sources.parquet.footers.SourceFileError` naming the file that
+        is none of the format, or that Spark would not read; and the line of a row that is not as
+        declared.
         """
         ...
 

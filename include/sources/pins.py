@@ -43,7 +43,7 @@ def pin_source(store: Store, source: SourceSpec, day: date, now: datetime) -> tu
     """Pin what is there now; return the pin and its key.
 
     Raises :class:`SourcePathError` if nothing is there and the source may not be empty,
-    :class:`forerun.include.sources.footers.SourceFileError` for a file that is not Parquet,
+    :class:`forerun.include.sources.parquet.footers.SourceFileError` for a file that is not Parquet,
     :class:`SchemaDriftError` for one that has not the declared columns,
     :class:`forerun.include.sources.table_formats.TableFormatError` for a folder of a table of
     another format, and
@@ -151,8 +151,8 @@ def check_schema(source: SourceSpec, files: Sequence[PinnedFile]) -> None:
     where none is declared: plans rely on that.
 
     Names are compared as Spark does, whatever their case. Raises :class:`SchemaDriftError` naming
-    file and column, and :class:`forerun.include.sources.footers.SourceFileError` for a column in a
-    type that Spark does not read.
+    file and column, and :class:`forerun.include.sources.parquet.footers.SourceFileError` for a
+    column in a type that Spark does not read.
     """
     wanted = {column.name.lower(): column for column in source.file_columns}
     for file in files:

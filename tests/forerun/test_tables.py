@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from forerun.include.sources.footers import SourceFileError
+from forerun.include.sources.parquet.footers import SourceFileError
 from forerun.planner.errors import ForerunError, RequestError, SqlError
 from forerun.simulation.planning import read_day_tables
 from forerun.simulation.tables import TablesError, find_tables

@@ -23,8 +23,9 @@ from typing import Any
 from forerun.include.days import partition_sink
 from forerun.include.machine import wall_clock
 from forerun.include.reports import spec
-from forerun.include.sources import files, footers, row_counts
+from forerun.include.sources import files, row_counts
 from forerun.include.sources.files import Location
+from forerun.include.sources.parquet import footers
 from forerun.include.state import backoff, expire, opening, records
 from forerun.include.state.store import Store
 from forerun.planner.contract import Plan, codec

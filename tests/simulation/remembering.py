@@ -35,7 +35,7 @@ class _Held:
 
 
 def footer(read_footer: Callable[..., PinnedFile]) -> Callable[..., PinnedFile]:
-    """:func:`forerun.include.sources.footers.read_footer`, which reads the same bytes once."""
+    """:func:`forerun.include.sources.parquet.footers.read_footer`, which reads bytes once."""
 
     @lru_cache(maxsize=_MOST)
     def of_bytes(data: bytes) -> PinnedFile:

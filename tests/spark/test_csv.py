@@ -13,7 +13,7 @@ import pytest
 
 from forerun.include.reports.spec import ClockTime, SourceSpec
 from forerun.include.sources.delivery import SourceChangedError, verify_pin
-from forerun.include.sources.footers import SourceFileError
+from forerun.include.sources.parquet.footers import SourceFileError
 from forerun.include.sources.pins import SchemaDriftError, pin_source
 from forerun.include.sources.samples import draw
 from forerun.include.state.opening import open_store

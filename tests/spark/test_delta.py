@@ -17,7 +17,14 @@ from deltalake import DeltaTable, write_deltalake
 
 from forerun.include.days.handle import Day
 from forerun.include.past.repair import begin_repair, find_repair
-from forerun.include.reports.spec import ClockTime, RunPolicy, RunTime, SourceSpec, SpecError
+from forerun.include.reports.spec import (
+    ClockTime,
+    RunPolicy,
+    RunTime,
+    SourceSpec,
+    SpecError,
+    Trailing,
+)
 from forerun.include.runs import day_request
 from forerun.include.runs.prepare import publish_result
 from forerun.include.runs.stored_plan import StoredPlan
@@ -86,6 +93,10 @@ def test_a_path_names_partitions_of_the_table(tmp_path: Path) -> None:
     delta(tmp_path / "t", {"k": [1, 2, 3], "c": ["a", "b", "a"], "dt": days},
           partition_by=["dt", "c"])  # fmt: skip
     assert pinned(tmp_path, source(tmp_path / "t", "/dt={ds}")).rows == 2
+    before = {"k": [9], "c": ["a"], "dt": pa.array([DAY - dt.timedelta(days=1)], pa.date32())}
+    delta(tmp_path / "t", before, mode="append")
+    two_days = source(tmp_path / "t", "/dt={ds}", over=Trailing(days_back=2))
+    assert pinned(tmp_path, two_days).rows == 3
     (file,) = pinned(tmp_path, source(tmp_path / "t", "/DT={ds}/c=b")).files
     known = {c.name: (c.minimum, c.maximum, c.nulls) for c in file.columns}
     assert known == {"k": ("2", "2", 0), "c": ("b", "b", 0), "dt": ("2026-03-01", "2026-03-01", 0)}

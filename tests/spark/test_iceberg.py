@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.table import Table
@@ -146,6 +147,18 @@ def test_what_a_table_is_not_is_said(
     with pytest.raises(SourcePathError, match="the catalog lake did not answer") as caught:
         pinned(tmp_path, source(tmp_path))
     assert "secret" not in str(caught.value)
+
+
+def test_a_file_outside_of_the_folder_is_refused(tmp_path: Path, catalog: Catalog) -> None:
+    """Of another folder or bucket, even where a file of the same name lies in the table's."""
+    table = create(catalog, "t", SCHEMA)
+    table.append(rows((1, "a", DAY)))
+    pq.write_table(rows((2, "b", DAY)), tmp_path / "elsewhere.parquet")
+    table.add_files([f"file://{tmp_path}/elsewhere.parquet"])
+    with pytest.raises(
+        TableFormatError, match=r"shop\.t has a file outside of its folder: file://"
+    ):
+        pinned(tmp_path, source(tmp_path))
 
 
 def test_a_column_that_came_later_is_null_in_older_files(

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from forerun.include.sources.files import locate
-from forerun.include.sources.footers import SourceFileError, read_footers
+from forerun.include.sources.parquet.footers import SourceFileError, read_footers
 from forerun.include.sources.unread import UNREAD
 from forerun.planner.algebra.types import parse_type
 from forerun.planner.contract import ColumnSpec

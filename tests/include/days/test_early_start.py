@@ -11,8 +11,8 @@ from forerun.include.days.run_times import read_times
 from forerun.include.reports.run_policy import RunPolicy, RunTime
 from forerun.include.reports.spec import AfterRows, AssetEvent, Every, PriceAtMost, WhenComplete
 from forerun.include.runs.prepare import ask_for_run
-from forerun.include.sources.footers import SourceFileError
-from forerun.include.sources.parquet_format import ParquetFormat
+from forerun.include.sources.parquet.footers import SourceFileError
+from forerun.include.sources.parquet.format import ParquetFormat
 from forerun.include.times.early_start import EarlyStart, start_early
 from tests.include.days.past_days import (
     MONDAY,

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from forerun.include.sources.files import locate
-from forerun.include.sources.footers import read_footers
+from forerun.include.sources.parquet.footers import read_footers
 from forerun.include.sources.statistics import column_stats
 from forerun.include.state.records import PinnedFile, decode, encode
 from forerun.planner.algebra.types import parse_type

@@ -14,9 +14,9 @@ import pytest
 
 from forerun.include.reports.spec import ClockTime, SourceSpec
 from forerun.include.sources.files import locate
-from forerun.include.sources.footers import SourceFileError, read_footers
-from forerun.include.sources.old_times import why_not_by_files
-from forerun.include.sources.parquet_schema import read_schema
+from forerun.include.sources.parquet.footers import SourceFileError, read_footers
+from forerun.include.sources.parquet.old_times import why_not_by_files
+from forerun.include.sources.parquet.schema import read_schema
 from forerun.include.sources.pins import SchemaDriftError, pin_source
 from forerun.include.sources.samples import BLOCKS, draw
 from forerun.include.state.opening import open_store

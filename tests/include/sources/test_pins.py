@@ -15,11 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from forerun.include.reports.spec import ClockTime, SourceSpec
-from forerun.include.sources import footers, pins
+from forerun.include.sources import pins
 from forerun.include.sources.changelog import ChangelogError
 from forerun.include.sources.delivery import SourceChangedError, delivery, read_pin, verify_pin
 from forerun.include.sources.files import SourcePathError, locate
-from forerun.include.sources.footers import SourceFileError
+from forerun.include.sources.parquet import footers
+from forerun.include.sources.parquet.footers import SourceFileError
 from forerun.include.sources.pins import SchemaDriftError, arrived_rows, pin_source
 from forerun.include.state import open_store
 from forerun.include.state.records import Pin, decode, encode

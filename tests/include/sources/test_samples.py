@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from forerun.include.sources.files import locate
-from forerun.include.sources.footers import read_footers
+from forerun.include.sources.parquet.footers import read_footers
 from forerun.include.sources.samples import BLOCKS, draw
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from forerun.include.sources.parquet_schema import SchemaField
+from forerun.include.sources.parquet.schema import SchemaField
 from forerun.planner.algebra.parts import ELEMENTS, KEYS, VALUES, Path, field_step
 from forerun.planner.algebra.types import field_text
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from forerun.include.sources.delta_log import read_log
 from forerun.include.sources.files import Asked, Listing, Location
-from forerun.include.sources.parquet_format import ParquetFormat
-from forerun.include.sources.table_log import list_table, split_path
+from forerun.include.sources.parquet.format import ParquetFormat
+from forerun.include.sources.tables.delta_log import read_log
+from forerun.include.sources.tables.log import list_table, split_path
 from forerun.include.state.store import StoredFile
 
 

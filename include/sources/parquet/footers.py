@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 
 from forerun.include.sources.disjoint import PartOfColumn, least_distinct
 from forerun.include.sources.files import Location
-from forerun.include.sources.old_times import columns_of_old_times
-from forerun.include.sources.parquet_schema import SchemaField, read_schema
-from forerun.include.sources.parquet_types import (
+from forerun.include.sources.parquet.old_times import columns_of_old_times
+from forerun.include.sources.parquet.schema import SchemaField, read_schema
+from forerun.include.sources.parquet.types import (
     UnreadTypeError,
     leaf_paths,
     same_but_for_case,

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 
 from forerun.include.sources.files import SourcePathError, TableVersion
 from forerun.include.sources.table_formats import TableFormatError
-from forerun.include.sources.table_log import Change, Snapshot
+from forerun.include.sources.tables.log import Change, Snapshot
 from forerun.include.state.store import MissingKeyError, Store, StoredFile
 
 _LOG = "_delta_log"
@@ -29,7 +29,7 @@ _ATTEMPTS = 5
 
 @dataclass(frozen=True, slots=True)
 class DeltaLog:
-    """Implements :class:`forerun.include.sources.table_log.TableLog` for the table in the folder
+    """Implements :class:`forerun.include.sources.tables.log.TableLog` for the table in the folder
     ``root``."""
 
     store: Store

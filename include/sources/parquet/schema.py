@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-from forerun.include.sources.thrift_compact import CompactReader, ThriftError
+from forerun.include.sources.parquet.thrift_compact import CompactReader, ThriftError
 
 PHYSICAL = (
     "BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY",

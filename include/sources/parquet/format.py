@@ -47,7 +47,7 @@ class ParquetFormat:
         declared: Sequence[ColumnSpec],  # noqa: ARG002 - the files say their columns themselves
     ) -> list[PinnedFile]:
         """Read the footers of the files."""
-        from forerun.include.sources.footers import read_footers
+        from forerun.include.sources.parquet.footers import read_footers
 
         return read_footers(location, files)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from forerun.include.sources.parquet_schema import SchemaField
+from forerun.include.sources.parquet.schema import SchemaField
 from forerun.include.state.records import PinnedFile
 
 _VERSION = b"org.apache.spark.version"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from forerun.include.sources.files import Asked, Listing, Location
-from forerun.include.sources.iceberg_log import read_log
-from forerun.include.sources.parquet_format import ParquetFormat
-from forerun.include.sources.table_log import list_table, split_path
+from forerun.include.sources.parquet.format import ParquetFormat
+from forerun.include.sources.tables.iceberg_log import read_log
+from forerun.include.sources.tables.log import list_table, split_path
 from forerun.include.state.store import StoredFile
 
 

@@ -21,18 +21,18 @@ from forerun.include.sources.files import (
     locate_file,
 )
 from forerun.include.sources.table_formats import TableFormatError
-from forerun.include.sources.table_log import Change, Snapshot
+from forerun.include.sources.tables.log import Change, Snapshot
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
     from pyiceberg.table.snapshots import Snapshot as IcebergSnapshot
 
-_IO = "forerun.include.sources.iceberg_io.StoreIO"
+_IO = "forerun.include.sources.tables.iceberg_io.StoreIO"
 
 
 @dataclass(frozen=True, slots=True)
 class IcebergLog:
-    """Implements :class:`forerun.include.sources.table_log.TableLog`."""
+    """Implements :class:`forerun.include.sources.tables.log.TableLog`."""
 
     table: Table
     snapshot: Snapshot

@@ -1,0 +1,1 @@
+"""Parquet files: what their footers say, and how they are digested and sampled."""
