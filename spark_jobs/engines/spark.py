@@ -303,6 +303,8 @@ def start_spark(
 
     # PySpark writes each error of an analysis, which it raises as well, with all of Java's stack.
     logging.getLogger("SQLQueryContextLogger").disabled = True
+    # Py4J tells of each connection that it closes, on stdout where Airflow has set up the log.
+    logging.getLogger("py4j").setLevel(logging.WARNING)
     given = dict(options) | ({"spark.master": master} if master else {})
     if master:  # read by the JVM that begins here, as spark-submit's by the task that submits
         os.environ.update(local_name(master))
