@@ -228,7 +228,8 @@ def _by_what_they_hold(
     columns: tuple[ColumnSpec, ...], files: Sequence[PinnedFile]
 ) -> dict[tuple[tuple[ColumnSpec, ...], Constants], list[str]]:
     """Return the URIs of files by the declared columns that they hold, in the types that they have
-    them in, and by the constants that they lack."""
+    them in, and by the constants that they lack. A file that holds none of them is read by another
+    column of it: no engine's schema is empty, and its rows count."""
     found: dict[tuple[tuple[ColumnSpec, ...], Constants], list[str]] = {}
     for file in files:
         lacking = {name for name, _ in file.constants}
@@ -239,6 +240,9 @@ def _by_what_they_hold(
             for column, kind in zip(columns, types, strict=True)
             if column.name not in lacking
         )
+        if not own:
+            held = next(column for column in file.columns if column.name not in lacking)
+            own = (ColumnSpec(name=held.name, type=held.type),)
         found.setdefault((own, file.constants), []).append(file.uri)
     return found
 

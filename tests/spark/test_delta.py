@@ -169,6 +169,21 @@ def test_a_deletion_vector_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_rows_count_of_which_no_file_holds_a_declared_column(
+    engine: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    table, columns = tmp_path / "t", (COLUMNS[1], ColumnSpec(name="w", type="STRING"))
+    delta(table, {"k": [1, 2, 3], "c": ["a", "b", "b"]}, partition_by=["c"])
+    delta(table, {"k": [4], "c": ["a"], "w": ["x"]}, mode="append", schema_mode="merge")
+    spec = source(table, columns=columns, extra_columns="ignore")
+    rows = read(request.getfixturevalue(engine), spec, pinned(tmp_path, spec))
+    assert rows == [("a", "x"), ("a", None), ("b", None), ("b", None)]
+    alone = source(table, columns=columns[:1], extra_columns="ignore")
+    rows = read(request.getfixturevalue(engine), alone, pinned(tmp_path / "alone", alone))
+    assert rows == [("a",), ("a",), ("b",), ("b",)]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_a_column_that_came_later_is_null_in_older_files(
     engine: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
