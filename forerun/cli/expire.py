@@ -10,7 +10,7 @@ import typer
 from forerun import console
 from forerun.cli.stored import StoreOption
 from forerun.include.state.expire import Retention, expire
-from forerun.include.state.expire_pins import DAYS, expire_pins
+from forerun.include.state.expire_pins import DAYS, expire_pins, expire_spools
 from forerun.include.state.opening import open_store
 from forerun.include.times.past_arrivals import NEWEST
 
@@ -62,19 +62,24 @@ def expire_pins_command(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The outcome as JSON.")] = False,
 ) -> int:
-    """Delete old pins of all sources: the lists of files that runs have read. Those of a day stay
-    as long as any report has state of it (see `forerun expire`)."""
-    gone = expire_pins(open_store(store), days, dry_run=dry_run)
+    """Delete old pins of all sources: the lists of files that runs have read; and what was copied
+    of sources that no pin names any more. The pins of a day stay as long as any report has state of
+    it (see `forerun expire`)."""
+    at = open_store(store)
+    gone, spooled = expire_pins(at, days, dry_run=dry_run), expire_spools(at, dry_run=dry_run)
     if as_json:
         sources = [{"source": one.source, "days": one.days, **asdict(one.gone)} for one in gone]
-        console.say_json({"sources": sources, "dry_run": dry_run})
+        copies = [{"source": source, **asdict(one)} for source, one in spooled.items()]
+        console.say_json({"sources": sources, "spooled": copies, "dry_run": dry_run})
         return 0
     verb = "would delete" if dry_run else "deleted"
-    for one in gone:
+    for old in gone:
         console.say(
-            f"{one.source}: {verb} the pins of {one.days} days, {one.gone.files:,} files, "
-            f"{one.gone.bytes:,} bytes"
+            f"{old.source}: {verb} the pins of {old.days} days, {old.gone.files:,} files, "
+            f"{old.gone.bytes:,} bytes"
         )
-    if not gone:
+    for source, one in spooled.items():
+        console.say(f"{source}: {verb} {one.files:,} copied files, {one.bytes:,} bytes")
+    if not gone and not spooled:
         console.say("no pins are old enough, or all days have state")
     return 0

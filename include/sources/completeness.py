@@ -99,7 +99,7 @@ def _of_files(
     """Say what a source lacks of the day, by its files and the clock; "" if it is complete."""
     match rule:
         case None:
-            if source.allow_empty or data_files(source, day).files:
+            if source.allow_empty or data_files(source, day).keys:
                 return ""
             return f"no files in {said(list(source.folders_on(day)))}"
         case ClockTime():
@@ -117,7 +117,7 @@ def _of_files(
 
 
 def _uncounted(source: SourceSpec, rule: ExpectedCount, day: date) -> str:
-    files = data_files(source, day).files
+    files = data_files(source, day).keys
     if rule.files:
         found, wanted, unit = len(files), rule.files, "files"
     else:

@@ -16,7 +16,7 @@ from forerun.include.sources.files import locate, locate_file
 from forerun.include.sources.formats import format_of
 from forerun.include.state.layout import pin_key
 from forerun.include.state.records import Pin, PinnedFile, decode
-from forerun.include.state.store import StoreReader
+from forerun.include.state.store import StoredFile, StoreReader
 from forerun.planner.errors import ContractError, ForerunError
 
 
@@ -70,13 +70,13 @@ def delivery(pin: Pin, base: Pin | None, *, growing: bool = True) -> tuple[Pinne
     for file in base.files:
         there = now.get(file.uri)
         if there is None:
-            raise _changed(pin, file.uri, "was there at the last committed run and is gone")
+            raise _changed(pin, file.name, "was there at the last committed run and is gone")
         same = (there.size, there.identity) == (file.size, file.identity)
         if not same or (there.digest and file.digest and there.digest != file.digest):
-            raise _changed(pin, file.uri, "was written again since the last committed run")
+            raise _changed(pin, file.name, "was written again since the last committed run")
     new = tuple(file for file in pin.files if file.uri not in before)
     if new and not growing:
-        raise _changed(pin, new[0].uri, "is new, but the source is declared static")
+        raise _changed(pin, new[0].name, "is new, but the source is declared static")
     return new
 
 
@@ -102,6 +102,7 @@ def verify_pin(pin: Pin) -> None:
     locations = [locate(path) for path in (*pin.more_paths, pin.path)]
     location = locations[-1]
     listed = {location.store.uri(file.key): file for file in form.stored(locations)}
+    listed |= _spooled(pin.files)
     there: list[tuple[PinnedFile, str]] = []
     for file in pin.files:
         found = listed.get(file.uri)
@@ -114,6 +115,17 @@ def verify_pin(pin: Pin) -> None:
         there.append((file, found.key))
     if changed := sorted(changed_contents(form, location, there)):
         raise _changed(pin, changed[0], "was changed after it was pinned")
+
+
+def _spooled(files: Sequence[PinnedFile]) -> dict[str, StoredFile]:
+    """What lies in the spools that these files are in, by URI."""
+    at = {location.key.rsplit("/", 2)[0]: location for location in
+          (locate_file(file.uri) for file in files if file.origin)}  # fmt: skip
+    return {
+        location.store.uri(file.key): file
+        for folder, location in at.items()
+        for file in location.store.list(folder)
+    }
 
 
 def _changed(pin: Pin, uri: str, what: str) -> SourceChangedError:

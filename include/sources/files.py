@@ -6,15 +6,20 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from forerun.include.sources.constants import Constants
 from forerun.include.sources.table_formats import refuse_tables_below
 from forerun.include.state.file_store import FileStore
 from forerun.include.state.opening import refuse_credentials
-from forerun.include.state.records import Pin
+from forerun.include.state.records import Pin, PinnedFile
 from forerun.include.state.store import Store, StoredFile, is_hidden
+from forerun.planner.contract import ColumnSpec
 from forerun.planner.errors import ForerunError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class SourcePathError(ForerunError):
@@ -86,17 +91,43 @@ class Location:
 
 
 @dataclass(frozen=True, slots=True)
+class Raw:
+    """Rows of a source that no engine reads where they lie: they are spooled first
+    (:mod:`forerun.include.sources.spool`).
+
+    ``key``: the file that holds them. ``identity``: texts that are equal for equal rows alone.
+    ``weight``: how often each row counts, -1 for rows that are deleted in a file. ``read`` gives
+    the rows, with the declared columns where the file says no types; it raises
+    :class:`forerun.include.sources.unread.SourceFileError` for rows that are not as declared.
+    """
+
+    key: str
+    identity: tuple[str, ...]
+    read: Callable[[Sequence[ColumnSpec]], pa.RecordBatchReader]
+    weight: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Listing:
     """The data files of a source, by key, and where the folder of its last day lies.
 
-    ``constants``: by key, what the files lack since it is the same in all their rows. ``table``:
-    the version of the table that has these files, of a format with a log.
+    ``raw``: rows beside those of the files, which have to be spooled. ``constants``: by key, what
+    the files lack since it is the same in all their rows. ``table``: the version of the table that
+    has these files, of a format with a log. ``kept``: files of the last pin that hold the same rows
+    still, though the table has written them into others.
     """
 
     location: Location
     files: tuple[StoredFile, ...]
+    raw: tuple[Raw, ...] = ()
     constants: Mapping[str, Constants] = field(default_factory=dict)
     table: TableVersion | None = None
+    kept: tuple[PinnedFile, ...] = ()
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The files that hold the rows of the source, whatever is read in their place."""
+        return frozenset((*(one.key for one in self.files), *(one.key for one in self.raw)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +136,14 @@ class Asked:
 
     ``is_marker`` tells the paths of markers below a folder, which are no data. ``last`` is the
     newest pin of the same source, if there is one; ``catalog`` the name of the table in a catalog,
-    of a format whose tables have one.
+    of a format whose tables have one. ``signed``: whether rows may be taken back.
     """
 
     locations: Sequence[Location]
     is_marker: Callable[[str], bool] | None = None
     last: Pin | None = None
     catalog: str = ""
+    signed: bool = False
 
 
 def listed_below(asked: Asked, suffix: str) -> Listing:

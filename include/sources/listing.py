@@ -33,17 +33,15 @@ def data_files(source: SourceSpec, day: date, last: Pin | None = None) -> Listin
             hint="Let the days that one report reads lie in one bucket.",
         )
     markers = _markers(source.complete_when)
-    listing = format_of(source.format).listed(Asked(locations, markers, last, source.catalog))
+    signed = source.change == "changelog"
+    listing = format_of(source.format).listed(
+        Asked(locations, markers, last, source.catalog, signed=signed)
+    )
     if not source.partitioned_by:
         return listing
     uri = listing.location.store.uri
-    return replace(
-        listing,
-        constants={
-            file.key: in_folders(uri(file.key), file.key, source.partitioned_by)
-            for file in listing.files
-        },
-    )
+    named = {key: in_folders(uri(key), key, source.partitioned_by) for key in listing.keys}
+    return replace(listing, constants=named)
 
 
 def describe_files(
@@ -53,21 +51,28 @@ def describe_files(
     that they lack. What a data file has beside the columns of its table is the format's own, such
     as the ids of rows, or was dropped from the table."""
     found = format_of(source.format).describe(listing.location, files, source.held_columns)
-    if listing.table is not None:
-        known = {name.lower() for name in listing.table.columns}
-        found = [
-            replace(one, columns=tuple(c for c in one.columns if c.name.lower() in known))
-            for one in found
-        ]
     return [
-        with_constants(one, _constants(source, listing, file.key, one), source.file_columns)
-        for file, one in zip(files, found, strict=True)
+        completed(source, listing, file.key, one) for file, one in zip(files, found, strict=True)
     ]
 
 
-def _constants(source: SourceSpec, listing: Listing, key: str, file: PinnedFile) -> Constants:
+def completed(
+    source: SourceSpec, listing: Listing, key: str, file: PinnedFile, weight: int = 1
+) -> PinnedFile:
+    """Return a file that holds rows of the one at ``key``, with the constants that it lacks.
+    ``weight`` is how often each row counts, in a table whose rows may go."""
+    if listing.table is not None:
+        known = {name.lower() for name in listing.table.columns}
+        file = replace(file, columns=tuple(c for c in file.columns if c.name.lower() in known))
+    constants = _constants(source, listing, key, file, weight)
+    return with_constants(file, constants, source.file_columns)
+
+
+def _constants(
+    source: SourceSpec, listing: Listing, key: str, file: PinnedFile, weight: int
+) -> Constants:
     """The constants of a file. Of a table, a column that it has got since the file was written is
-    NULL there; and a source whose rows change has each row of a file once."""
+    NULL there; and a source whose rows change has each row of a file once, or takes it back."""
     known = listing.constants.get(key, ())
     if listing.table is None:
         return known
@@ -75,8 +80,8 @@ def _constants(source: SourceSpec, listing: Listing, key: str, file: PinnedFile)
     known = tuple((name, value) for name, value in known if name.lower() not in held)
     there = held | {name.lower() for name, _ in known}
     later = (name for name in listing.table.columns if name.lower() not in there)
-    weight = ((WEIGHT_COLUMN, "1"),) if source.change == "changelog" else ()
-    return (*known, *((name, None) for name in later), *weight)
+    weights = ((WEIGHT_COLUMN, str(weight)),) if source.change == "changelog" else ()
+    return (*known, *((name, None) for name in later), *weights)
 
 
 def said(paths: Sequence[str]) -> str:

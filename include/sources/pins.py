@@ -8,7 +8,7 @@ base's pin is for :func:`forerun.include.sources.delivery.delivery` to say.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 
@@ -18,7 +18,8 @@ from forerun.include.sources.contents import changed_contents, with_digests
 from forerun.include.sources.delivery import put_together, read_with_base
 from forerun.include.sources.files import Listing, SourcePathError, locate
 from forerun.include.sources.formats import format_of
-from forerun.include.sources.listing import data_files, describe_files, said
+from forerun.include.sources.listing import completed, data_files, describe_files, said
+from forerun.include.sources.spool import Spool, count_raw
 from forerun.include.sources.table_formats import refuse_tables_above
 from forerun.include.sources.unread import refuse_unread
 from forerun.include.sources.widening import same_type, widens
@@ -63,6 +64,9 @@ def pin_source(store: Store, source: SourceSpec, day: date, now: datetime) -> tu
         last, whole_before = _last_pin(store, name, at)
         listing = data_files(source, day, last)
         files = _pin_files(source, listing, last)
+        if listing.raw or listing.kept:
+            spooled = _spooled(Spool(store, name, last), source, listing)
+            files = tuple(sorted((*files, *spooled), key=lambda file: file.uri))
         if not files and not source.allow_empty:
             raise SourcePathError(
                 f"source {source.name} has no files in {said(paths)}",
@@ -139,10 +143,20 @@ def _pin_files(source: SourceSpec, listing: Listing, last: Pin | None) -> tuple[
     return tuple(found or next(read) for found in old)
 
 
+def _spooled(spool: Spool, source: SourceSpec, listing: Listing) -> Iterator[PinnedFile]:
+    """Yield the files that hold what no engine reads where it is."""
+    yield from listing.kept
+    for raw in listing.raw:
+        for file in spool.files(listing.location, raw, source.held_columns):
+            yield completed(source, listing, raw.key, file, raw.weight)
+
+
 def arrived_rows(source: SourceSpec, day: date) -> int:
     """The rows that have arrived by now, as the files say themselves."""
     listing = data_files(source, day)
-    return sum(file.rows for file in describe_files(source, listing, listing.files))
+    described = describe_files(source, listing, listing.files)
+    raw = sum(count_raw(one, source.held_columns) for one in listing.raw)
+    return sum(file.rows for file in (*described, *listing.kept)) + raw
 
 
 def check_schema(source: SourceSpec, files: Sequence[PinnedFile]) -> None:

@@ -1,17 +1,28 @@
-"""Clean-up of pins, which belong to sources and not to a report.
+"""Clean-up of pins, and of what was spooled for them: they belong to sources, not to a report.
 
 The pins of a source's day go as a whole, when no report of the store has a generation of that day
 any more: then nothing is planned, repaired or compared by them. Who opens a day puts its generation
 first and looks for pins after that. So days are looked at again once pins are deleted: where a
 generation has come meanwhile, it may have seen them, and they are put back.
+
+What was spooled goes when no pin that is left names it, and it is older than 24 hours. Its record
+goes first: a pin that is being made then copies the rows again.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from forerun.include.state.expire import FLOOR, Expired, store_clock
-from forerun.include.state.layout import numbers, pins_folder
+from forerun.include.state.layout import (
+    SPOOLS_FOLDER,
+    digest_of_spooled,
+    numbers,
+    pins_folder,
+    spool_folder,
+)
+from forerun.include.state.records import Pin, decode
 from forerun.include.state.store import MissingKeyError, Store, StoredFile
 
 DAYS = 100
@@ -42,6 +53,34 @@ def expire_pins(store: Store, days: int = DAYS, *, dry_run: bool = False) -> lis
             total = Expired(files=files, bytes=size)
             found.append(ExpiredPins(source=source, days=len(gone), gone=total))
     return found
+
+
+def expire_spools(store: Store, *, dry_run: bool = False) -> dict[str, Expired]:
+    """Delete what was spooled of sources and is named by no pin any more; return what went, by
+    source."""
+    floor, found = store_clock(store) - FLOOR.total_seconds(), {}
+    for source in store.folders(SPOOLS_FOLDER):
+        # Listed before the pins are read: what a later pin copies is too young to be in the list.
+        files = [file for file in store.list(spool_folder(source)) if file.modified < floor]
+        named = _named(store, source) if files else frozenset()
+        gone = [file for file in files if digest_of_spooled(file.key) not in named]
+        for file in sorted(gone, key=lambda file: not file.key.endswith(".json")):
+            if not dry_run:
+                store.delete(file.key)
+        if gone:
+            found[source] = Expired(files=len(gone), bytes=sum(file.size for file in gone))
+    return found
+
+
+def _named(store: Store, source: str) -> frozenset[str]:
+    """The digests of what the pins of a source name, of all days."""
+    digests = set()
+    for day in store.folders(f"sources/{source}"):
+        for file in store.list(pins_folder(source, day)):
+            with suppress(MissingKeyError):
+                pin = decode(Pin, store.get(file.key), file.key)
+                digests |= {digest_of_spooled(one.uri) for one in pin.files if one.origin}
+    return frozenset(digests)
 
 
 def _days_of_reports(store: Store) -> set[str]:

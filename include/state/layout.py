@@ -4,6 +4,8 @@
 
     sources/<source>/<day>/pins/<n>.json
     sources/<source>/<day>/kept/<report>-<generation>-run-<i>.json
+    spools/<source>/<digest>.json
+    spools/<source>/<digest>/<n>-<token>.parquet
     reports/<report>/claim.json
     reports/<report>/<day>/<generation>/generation.json
     reports/<report>/<day>/<generation>/schedule/<n>.json
@@ -43,6 +45,8 @@ from dataclasses import dataclass
 from forerun.planner.errors import ForerunError
 
 RESULT_FAMILY = "result"
+SPOOLS_FOLDER = "spools"
+"""Has a folder for each source of which rows were copied."""
 HISTORY = "history"
 """The folder of the ledger, which has one folder per report."""
 PRICES_KEY = "prices/spark.json"
@@ -84,6 +88,28 @@ def pins_folder(source: str, day: str) -> str:
 
 def pin_key(source: str, day: str, number: int) -> str:
     return f"{pins_folder(source, day)}/{number}.json"
+
+
+def spool_folder(source: str) -> str:
+    """The folder of what was copied of a source, since no engine reads it where it is."""
+    return f"{SPOOLS_FOLDER}/{part(source, 'source')}"
+
+
+def spool_key(source: str, digest: str) -> str:
+    """The key of the record that says which files hold rows of this digest."""
+    return f"{spool_folder(source)}/{part(digest, 'digest')}.json"
+
+
+def spooled_file_key(source: str, digest: str, number: int, token: str) -> str:
+    """The key of a file of an attempt to copy these rows."""
+    name = f"{number}-{part(token, 'attempt')}.parquet"
+    return f"{spool_folder(source)}/{part(digest, 'digest')}/{name}"
+
+
+def digest_of_spooled(uri: str) -> str:
+    """The digest of the rows that a file, or a record, of a spool is for; it is in every key."""
+    folder, _, name = uri.rpartition("/")
+    return name.removesuffix(".json") if name.endswith(".json") else folder.rpartition("/")[2]
 
 
 def source_of_pin(key: str) -> str:

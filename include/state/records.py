@@ -71,7 +71,8 @@ class PinnedFile:
     ``old_times``: the columns with dates or times by an old calendar or in an old format; None
     where that was not looked at, in pins of older versions.
     ``constants``: the columns that the file lacks because all its rows have one value there, and
-    its text; None for NULL (:mod:`forerun.include.sources.constants`).
+    its text; None for NULL (:mod:`forerun.include.sources.constants`). ``origin``: of a file that
+    Forerun itself has spooled, the URI of what holds its rows; else empty.
     """
 
     uri: str
@@ -82,6 +83,12 @@ class PinnedFile:
     digest: str = later("")
     old_times: tuple[str, ...] | None = later(None)
     constants: tuple[tuple[str, str | None], ...] = later(())
+    origin: str = later("")
+
+    @property
+    def name(self) -> str:
+        """What people know the file by: where its rows were delivered."""
+        return self.origin or self.uri
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

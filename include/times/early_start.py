@@ -28,8 +28,9 @@ from forerun.include.reports.start_when import WithGroup
 from forerun.include.sources.completeness import Events, missing_of, missing_of_asset
 from forerun.include.sources.delivery import read_pin
 from forerun.include.sources.listing import data_files, describe_files
+from forerun.include.sources.spool import count_raw, digest_of
 from forerun.include.sources.statistics import LEAST_SHARE, forecast
-from forerun.include.state.layout import numbers
+from forerun.include.state.layout import digest_of_spooled, numbers
 from forerun.include.state.records import Manifest
 from forerun.include.state.run_schedule import RunSchedule, ScheduledRun
 from forerun.include.times.outlook import curves_today, prices_until, rows_now
@@ -41,7 +42,7 @@ class EarlyStart:
 
     def __init__(self, day: Day, run: int) -> None:
         self._day, self._run = day, run
-        self._rows: dict[tuple[str, int, str], int] = {}
+        self._rows: dict[tuple[str, str], int] = {}
         self._before: int | None = None
 
     @property
@@ -104,11 +105,17 @@ class EarlyStart:
         if self._before is None:
             self._before = self._remember(source)
         uri = listing.location.store.uri
-        files = {(uri(file.key), file.size, file.identity): file for file in listing.files}
+        files = {(uri(file.key), file.identity): file for file in listing.files}
         new = {key: file for key, file in files.items() if key not in self._rows}
         described = describe_files(source, listing, list(new.values()))
         self._rows |= {key: found.rows for key, found in zip(new, described, strict=True)}
-        return sum(self._rows[key] for key in files) - self._before
+        raw = {("", digest_of(one, source.held_columns)): one for one in listing.raw}
+        self._rows |= {
+            key: count_raw(one, source.held_columns)
+            for key, one in raw.items()
+            if key not in self._rows
+        }
+        return sum(self._rows[key] for key in (*files, *raw)) - self._before
 
     def _remember(self, source: SourceSpec) -> int:
         """Take the rows of the files that the last run was planned over from its pin; return their
@@ -116,7 +123,11 @@ class EarlyStart:
         last = self._last()
         keys = [one.pin for one in last.sources if one.name == source.name] if last else []
         files = [file for key in keys for file in read_pin(self._day.store, key).files]
-        self._rows = {(file.uri, file.size, file.identity): file.rows for file in files}
+        self._rows = {}
+        for file in files:
+            spooled = ("", digest_of_spooled(file.uri))
+            key = spooled if file.origin else (file.uri, file.identity)
+            self._rows[key] = self._rows.get(key, 0) + file.rows
         return sum(file.rows for file in files)
 
     def _since(self) -> float:

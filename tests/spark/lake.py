@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -32,9 +33,17 @@ def pinned(folder: Path, spec: SourceSpec) -> Pin:
 
 
 def read(engine: Engine, spec: SourceSpec, pin: Pin) -> list[Row]:
-    """The rows of the pinned files as a run reads them, in one order."""
+    """The rows of the pinned files as a run reads them, in one order; those of a changelog as often
+    as they come and are not taken back."""
     source = ManifestSource(
-        name=spec.name, pin="", base_pin="", columns=spec.columns, changing=True, format=spec.format
-    )
-    rows = read_files(engine, source, pin.files).collect()
-    return sorted((tuple(row) for row in rows), key=repr)
+        name=spec.name, pin="", base_pin="", columns=spec.columns, changing=True,
+        change=spec.change, format=spec.format,
+    )  # fmt: skip
+    rows = [tuple(row) for row in read_files(engine, source, pin.files).collect()]
+    if spec.change == "changelog":
+        counts = Counter[Row]()
+        for *values, weight in rows:
+            counts[tuple(values)] += weight
+        assert min(counts.values(), default=0) >= 0, "more rows are taken back than came"
+        rows = list(counts.elements())
+    return sorted(rows, key=repr)

@@ -41,6 +41,7 @@ DELTA = {
     "mapped": "'delta.columnMapping.mode' = 'name'",
 }
 
+CHANGES = ("append_only", "changelog")
 _MERGE = """
 MERGE INTO {} t USING (SELECT 3L AS k, 'm' AS v, DATE'2026-03-01' AS dt) s ON t.k = s.k
 WHEN MATCHED THEN UPDATE SET v = 'm' WHEN NOT MATCHED THEN INSERT *
@@ -67,22 +68,27 @@ class Table:
     def sql(self) -> str:
         return self.catalog or f"delta.`{self.path}`"
 
-    def source(self) -> SourceSpec:
+    def source(self, change: str) -> SourceSpec:
         return SourceSpec(
             name=self.name, path=self.path, columns=COLUMNS, format=self.form,
-            catalog=self.catalog, complete_when=ClockTime(),
+            catalog=self.catalog, complete_when=ClockTime(), change=change,
         )  # fmt: skip
 
-    def pin(self) -> Pin:
-        return pinned(self.folder / f"pins-{self.form}", self.source())
+    def pins(self) -> list[Pin]:
+        folder = self.folder / f"pins-{self.form}"
+        return [pinned(folder, self.source(change)) for change in CHANGES]
 
     def outcome(self) -> str:
         try:
-            rows = read(self.sail, self.source(), self.pin())
+            found = [
+                read(self.sail, self.source(change), pin)
+                for change, pin in zip(CHANGES, self.pins(), strict=True)
+            ]
         except ForerunError as error:
             return error.code
         theirs = self.session.sql(f"SELECT k, v, dt FROM {self.sql}").collect()
-        return "same" if rows == sorted(map(tuple, theirs), key=repr) else "other rows"
+        right = sorted(map(tuple, theirs), key=repr)
+        return "same" if all(rows == right for rows in found) else "other rows"
 
     def steps(self, compacted: str) -> Iterator[tuple[str, str]]:
         for number in range(3):
@@ -93,9 +99,7 @@ class Table:
         came = self.outcome()
         yield "append", came
         if came == "same":
-            before = self.pin().files
-            self.session.sql(compacted).collect()
-            yield "compaction", "unchanged" if self.pin().files == before else "other files"
+            yield self._compacted("compaction", compacted)
         for what, text in (
             ("append after it", "INSERT INTO {} VALUES (99, 'z', DATE'2026-03-02')"),
             ("delete", "DELETE FROM {} WHERE k IN (1, 11)"),
@@ -104,6 +108,15 @@ class Table:
         ):
             self.session.sql(text.format(self.sql))
             yield what, self.outcome()
+        if came == "same":
+            yield self._compacted("compaction of what was changed", compacted)
+            yield "after all", self.outcome()
+
+    def _compacted(self, step: str, text: str) -> tuple[str, str]:
+        before = [pin.files for pin in self.pins()]
+        self.session.sql(text).collect()
+        same = [pin.files for pin in self.pins()] == before
+        return step, "unchanged" if same else "other files"
 
 
 def main(folder: Path, jars: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 import random
 import shutil
 from dataclasses import replace
@@ -29,7 +28,7 @@ from forerun.include.runs import day_request
 from forerun.include.runs.prepare import publish_result
 from forerun.include.runs.stored_plan import StoredPlan
 from forerun.include.sources.constants import PartitionError
-from forerun.include.sources.delivery import SourceChangedError, verify_pin
+from forerun.include.sources.delivery import SourceChangedError, delivery, verify_pin
 from forerun.include.sources.files import SourcePathError
 from forerun.include.sources.pins import SchemaDriftError, pin_source
 from forerun.include.sources.table_formats import TableFormatError
@@ -39,9 +38,11 @@ from forerun.planner.cost.prices import SPARK
 from forerun.planner.request import Settings
 from forerun.spark_jobs.executor import execute
 from tests.oracles.values import Row
+from tests.spark.deletion_vectors import delete_by_vector, rows_of
 from tests.spark.lake import COLUMNS, DAY, ENGINES, NOW, pinned, read
 from tests.spark.places import FIRST, RETURNS, SALES, Place, pretended
 
+VECTORS = {"delta.enableDeletionVectors": "true"}
 ODD = ["DE", "a b", "x/y", "it's", "50%", None, "ü=1"]
 """Values of a partition column that a path has to escape."""
 
@@ -153,19 +154,64 @@ def test_what_a_table_is_not_is_said(tmp_path: Path) -> None:
         source(table, partitioned_by=("c",))
 
 
-def test_a_deletion_vector_is_refused(tmp_path: Path) -> None:
-    table = tmp_path / "t"
-    delta(table, {"k": [1, 2]}, configuration={"delta.enableDeletionVectors": "true"})
-    log = table / "_delta_log" / f"{0:020d}.json"
-    (add,) = (a["add"] for a in map(json.loads, log.read_text().splitlines()) if "add" in a)
-    bitmap = "wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L"  # that of Delta's protocol
-    vector = {"storageType": "i", "pathOrInlineDv": bitmap, "sizeInBytes": 44, "cardinality": 6}
-    gone = {"path": add["path"], "deletionTimestamp": 1, "dataChange": True}
-    actions = [{"remove": gone}, {"add": {**add, "deletionVector": vector}}]
-    text = "".join(json.dumps(action) + "\n" for action in actions)
-    (table / "_delta_log" / f"{1:020d}.json").write_text(text)
-    with pytest.raises(TableFormatError, match="has deletion vectors"):
-        pinned(tmp_path, source(table, columns=COLUMNS[:1]))
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("inline", [True, False])
+def test_rows_that_a_deletion_vector_names_are_not_read(
+    engine: str, inline: bool, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    table, spec = tmp_path / "t", source(tmp_path / "t", columns=COLUMNS[:2])
+    rows = {"k": list(range(2 * len(ODD))), "c": 2 * ODD}
+    delta(table, rows, partition_by=["c"], configuration=VECTORS)
+    before = pinned(tmp_path, spec)
+    delete_by_vector(str(table), lambda row: row["k"] < len(ODD), inline=inline)
+    pin = pinned(tmp_path, spec)
+    found = read(request.getfixturevalue(engine), spec, pin)
+    assert found == sorted(zip(range(len(ODD), 2 * len(ODD)), ODD, strict=True), key=repr)
+    verify_pin(pin)
+    assert {file.origin for file in pin.files} == {file.uri for file in before.files}
+    assert pinned(tmp_path, spec) == pin
+    with pytest.raises(SourceChangedError, match=r"c=.* is gone"):
+        delivery(pin, before)
+    Path(pin.files[0].uri.removeprefix("file://")).unlink()
+    with pytest.raises(SourceChangedError, match=r"spools/.* vanished after it was pinned"):
+        verify_pin(pin)
+
+
+def test_deleted_rows_outlive_a_compaction_and_are_copied_once(tmp_path: Path) -> None:
+    """The rows that are gone are taken back, no others; and what was compacted is not read anew."""
+    table, path = tmp_path / "t", str(tmp_path / "t")
+    for number in range(3):
+        delta(table, {"k": list(range(number, 30, 3))}, mode="append", configuration=VECTORS)
+    for change in ("append_only", "changelog"):
+        spec = source(table, columns=COLUMNS[:1], change=change)
+        whole = pinned(tmp_path, spec)
+        delete_by_vector(path, lambda row: row["k"] == 4, inline=False)
+        before = pinned(tmp_path, spec)
+        gone = [file for file in before.files if file not in whole.files]
+        assert [(f.rows, f.constants) for f in gone] == (
+            [(9, ())] if change == "append_only" else [(1, (("__w", "-1"),))]
+        )
+        DeltaTable(path).optimize.compact()
+        assert pinned(tmp_path, spec) == before
+        delta(table, {"k": [77]}, mode="append")
+        grown = pinned(tmp_path, spec)
+        assert delivery(grown, before) == tuple(f for f in grown.files if f not in before.files)
+        assert grown.rows == before.rows + 1
+        DeltaTable(path).restore(2)
+    spools = list((tmp_path / "store" / "spools").rglob("*.parquet"))
+    assert len(spools) == 2
+
+
+def test_a_vector_of_rows_that_a_compacted_file_had_is_read_as_the_table_is(tmp_path: Path) -> None:
+    table, spec = tmp_path / "t", source(tmp_path / "t", columns=COLUMNS[:1], change="changelog")
+    for number in range(3):
+        delta(table, {"k": [number, number + 10]}, mode="append", configuration=VECTORS)
+    before = pinned(tmp_path, spec)
+    delete_by_vector(str(table), lambda row: row["k"] == 1, inline=True)
+    DeltaTable(str(table)).optimize.compact()
+    now = pinned(tmp_path, spec)
+    assert now.rows == 5
+    assert not {file.uri for file in now.files} & {file.uri for file in before.files}
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -210,24 +256,25 @@ class DeltaPlace(Place):
             schema = pa.schema([(c.name, kinds[c.type]) for c in columns])
             values = [list(c) for c in zip(*rows, strict=True)] or [[] for _ in columns]
             by = ["cat"] if name == "sales" else None
+            rows_to_add = pa.table(values, schema=schema)
             write_deltalake(
-                self.delivery(name), pa.table(values, schema=schema), mode="append", partition_by=by
-            )
+                self.delivery(name), rows_to_add, mode="append", partition_by=by,
+                configuration=VECTORS,
+            )  # fmt: skip
         self.look()
 
     def look(self) -> None:
         """What the tables hold now is what a result is held against."""
         for name, columns in (("sales", SALES), ("returns", RETURNS)):
-            table = DeltaTable(self.delivery(name)).to_pyarrow_table()
-            rows = zip(*(table.column(c.name).to_pylist() for c in columns), strict=True)
-            self.delivered[name] = list(rows)
+            rows = rows_of(self.delivery(name))
+            self.delivered[name] = [tuple(row[c.name] for c in columns) for row in rows]
 
 
 def change(place: DeltaPlace, chance: random.Random) -> None:
     """Do something to the table of sales that takes rows away, or moves them into other files."""
     path = place.delivery("sales")
     table, price = DeltaTable(path), chance.randrange(-2, 9)
-    match chance.randrange(7):
+    match chance.randrange(9):
         case 0:
             table.delete(f"price > {price}")
         case 1:
@@ -244,6 +291,9 @@ def change(place: DeltaPlace, chance: random.Random) -> None:
             new = pa.table({"o": [1, 4], "cat": ["b", "c"], "price": [price, 6]})
             merged = table.merge(new, "t.o = s.o AND t.cat = s.cat", "s", "t")
             merged.when_matched_update({"price": "s.price"}).when_not_matched_insert_all().execute()
+        case 6 | 7:
+            inline = chance.random() < 0.5
+            delete_by_vector(path, lambda row: row["price"] == price, inline=inline)
         case _:
             table.create_checkpoint()
     place.look()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import random
+import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +13,28 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.io.pyarrow import _dataframe_to_data_files
+from pyiceberg.manifest import (
+    DataFile,
+    DataFileContent,
+    FileFormat,
+    ManifestContent,
+    ManifestEntry,
+    ManifestEntryStatus,
+    ManifestFile,
+    ManifestWriterV2,
+)
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation, Summary
-from pyiceberg.table.update.snapshot import _OverwriteFiles
+from pyiceberg.table.update.snapshot import _FastAppendFiles, _OverwriteFiles
 from pyiceberg.types import StringType
 from pyiceberg.utils.config import Config
 
 from forerun.include.reports.spec import ClockTime, SourceSpec, SpecError
-from forerun.include.sources.delivery import SourceChangedError, verify_pin
+from forerun.include.sources.delivery import SourceChangedError, delivery, verify_pin
 from forerun.include.sources.files import SourcePathError
 from forerun.include.sources.table_formats import TableFormatError
+from forerun.include.sources.tables.iceberg_deletes import DeleteFiles
 from tests.oracles.values import Row
 from tests.spark.lake import COLUMNS, DAY, ENGINES, pinned, read
 from tests.spark.places import FIRST, RETURNS, SALES, Place
@@ -76,8 +90,6 @@ class Rewrite(_OverwriteFiles):
 def compact(table: Table) -> None:
     """Write all rows into one file, as rewrite_data_files does."""
     whole, old = table.scan().to_arrow(), [task.file for task in table.scan().plan_files()]
-    from pyiceberg.io.pyarrow import _dataframe_to_data_files
-
     with (
         table.transaction() as transaction,
         Rewrite(operation=Operation.OVERWRITE, transaction=transaction, io=table.io) as done,
@@ -86,6 +98,105 @@ def compact(table: Table) -> None:
             done.delete_data_file(file)
         for file in _dataframe_to_data_files(table.metadata, whole, table.io):
             done.append_data_file(file)
+
+
+class DeleteWriter(ManifestWriterV2):
+    """What pyiceberg cannot write: a manifest of delete files."""
+
+    def content(self) -> ManifestContent:
+        return ManifestContent.DELETES
+
+    @property
+    def _meta(self) -> dict[str, str]:
+        return {**super()._meta, "content": "deletes"}
+
+
+class Marks(_FastAppendFiles):
+    """Adds delete files to a table, and new data files beside them."""
+
+    marks: tuple[DataFile, ...] = ()
+
+    def _existing_manifests(self) -> list[ManifestFile]:
+        metadata, found = self._transaction.table_metadata, super()._existing_manifests()
+        output, kind = self.new_manifest_output(), self._compression
+        if not self.marks:
+            return found
+        with DeleteWriter(
+            metadata.spec(), metadata.schema(), output, self._snapshot_id, kind
+        ) as writer:
+            for mark in self.marks:
+                entry = ManifestEntry.from_args(
+                    status=ManifestEntryStatus.ADDED, snapshot_id=self._snapshot_id,
+                    sequence_number=None, file_sequence_number=None, data_file=mark,
+                )  # fmt: skip
+                writer.add(entry)
+        return [*found, writer.to_manifest_file()]
+
+
+def mark(table: Table, goes: Callable[[dict[str, Any]], bool], new: pa.Table | None = None) -> None:
+    """Delete rows by position delete files, as merge-on-read does, and append ``new`` ones."""
+    marks, deletes = [], DeleteFiles(table.io)
+    for task in table.scan().plan_files():
+        rows = pq.ParquetFile(task.file.file_path.removeprefix("file://")).read().to_pylist()
+        before = deletes.of(task)
+        gone = set() if before is None else set(before.to_pylist())
+        positions = [at for at, row in enumerate(rows) if goes(row) and at not in gone]
+        if positions:
+            marks.append(_position_deletes(table, task.file, positions))
+    if not marks and new is None:
+        return
+    with (
+        table.transaction() as transaction,
+        Marks(operation=Operation.OVERWRITE, transaction=transaction, io=table.io) as done,
+    ):
+        done.marks = tuple(marks)
+        for file in _dataframe_to_data_files(table.metadata, new, table.io) if new else ():
+            done.append_data_file(file)
+
+
+def _position_deletes(table: Table, of: DataFile, positions: list[int]) -> DataFile:
+    schema = pa.schema(
+        [
+            pa.field("file_path", pa.string(), metadata={"PARQUET:field_id": "2147483546"}),
+            pa.field("pos", pa.int64(), metadata={"PARQUET:field_id": "2147483545"}),
+        ]
+    )
+    rows = pa.table([[of.file_path] * len(positions), positions], schema=schema)
+    path = f"{table.location()}/data/{uuid.uuid4()}-deletes.parquet"
+    place = Path(path.removeprefix("file://"))
+    pq.write_table(rows, place)
+    made = DataFile.from_args(
+        content=DataFileContent.POSITION_DELETES, file_path=path, file_format=FileFormat.PARQUET,
+        partition=of.partition, record_count=len(positions),
+        file_size_in_bytes=place.stat().st_size,
+    )  # fmt: skip
+    made.spec_id = of.spec_id
+    return made
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("change", ["append_only", "changelog"])
+def test_rows_that_delete_files_name_are_not_read(
+    engine: str, change: str, tmp_path: Path, catalog: Catalog, request: pytest.FixtureRequest
+) -> None:
+    table = create(catalog, "t", SCHEMA, "dt", "c")
+    table.append(rows((1, "it's", DAY), (2, None, DAY), (3, "a b", DAY), (5, "a b", DAY)))
+    table.append(rows((4, "x/y", DAY), (6, "x/y", DAY)))
+    spec = source(tmp_path, "/dt={ds}", change=change)
+    before = pinned(tmp_path, spec)
+    mark(table, lambda row: row["k"] in (1, 3, 4), rows((9, "n", DAY)))
+    table.refresh()
+    mark(table, lambda row: row["k"] == 6)
+    pin = pinned(tmp_path, spec)
+    verify_pin(pin)
+    assert read(request.getfixturevalue(engine), spec, pin) == [
+        (2, None, DAY), (5, "a b", DAY), (9, "n", DAY)
+    ]  # fmt: skip
+    if change == "changelog":
+        new = [(f.rows, dict(f.constants)["__w"]) for f in delivery(pin, before)]
+        assert sorted(new) == [(1, "-1"), (1, "-1"), (1, "1"), (2, "-1")]
+    compact(table.refresh())
+    assert pinned(tmp_path, spec).files == pin.files
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -206,9 +317,13 @@ def change(place: IcebergPlace, chance: random.Random) -> None:
     """Do something to the table of sales that takes rows away, or moves them into other files."""
     table, price = place.table("sales"), chance.randrange(-2, 9)
     new = pa.table({"o": [1, 2], "cat": ["a", "a"], "price": [price, 3]})
-    match chance.randrange(4):
+    match chance.randrange(6):
         case 0:
             table.delete(f"price > {price}")
+        case 4:
+            mark(table, lambda row: row["price"] == price)
+        case 5:
+            mark(table, lambda row: row["price"] < price, new)
         case 1:
             compact(table)
         case 2:

@@ -24,7 +24,7 @@ def columns_of_old_times(
 ) -> tuple[str, ...]:
     """Return the names of the columns that hold timestamps of type INT96, or, in a file by the old
     calendar, dates or timestamps of any type."""
-    old = _by_the_old_calendar(metadata or {})
+    old = is_by_the_old_calendar(metadata or {})
     return tuple(
         field.name
         for field in schema
@@ -51,7 +51,8 @@ def _holds_times(kind: str) -> bool:
     return any(name in kind for name in _TIMES)
 
 
-def _by_the_old_calendar(metadata: Mapping[bytes, bytes]) -> bool:
+def is_by_the_old_calendar(metadata: Mapping[bytes, bytes]) -> bool:
+    """Return whether the dates of a file may be of the Julian calendar, by its footer."""
     if any(mark in metadata for mark in _MARKS):
         return True
     version = metadata.get(_VERSION)

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from forerun.include.sources.files import SourcePathError, TableVersion
@@ -20,9 +20,13 @@ from forerun.include.sources.table_formats import TableFormatError
 from forerun.include.sources.tables.log import Change, Snapshot
 from forerun.include.state.store import MissingKeyError, Store, StoredFile
 
+if TYPE_CHECKING:
+    from forerun.include.sources.tables.deleted_rows import Positions
+
 _LOG = "_delta_log"
 _COMMIT = re.compile(r"([0-9]{20})\.json\Z")
 _CHECKPOINT = re.compile(r"([0-9]{20})\.checkpoint\..*(parquet|json)\Z")
+_VECTOR = re.compile(r"(^|/)deletion_vector_[^/]*\.bin\Z")
 _ATTEMPTS = 5
 """How often a log is listed anew of which a file was cleaned up while it was copied."""
 
@@ -88,7 +92,8 @@ def _changes(root: str, actions: Sequence[dict[str, Any]]) -> Iterator[Change]:
                     for name, value in sorted((file.get("partitionValues") or {}).items())
                 )
                 key = f"{root}/{unquote(file['path'])}"
-                yield Change(key, kind == "add", file.get("dataChange", True), values)
+                moves, deletes = file.get("dataChange", True), "deletionVector" in file
+                yield Change(key, kind == "add", moves, values, deletes and kind == "add")
 
 
 def _copy_log(store: Store, root: str, listed: Sequence[StoredFile], to: Path) -> None:
@@ -124,14 +129,15 @@ def _snapshot(store: Store, root: str, copy: str) -> Snapshot:
         said, version = table.metadata(), table.version()
         columns = tuple(field.name for field in table.schema().fields)
         rows = pa.table(table.get_add_actions(flatten=True)).to_pylist()
-        vectors = "deletionVectors" in (table.protocol().reader_features or ()) and _vectors(table)
+        vectored = "deletionVectors" in (table.protocol().reader_features or ())
+        deleted = _deleted(store, root, table, copy) if vectored else {}
     except DeltaError as error:
         raise TableFormatError(
             f"{uri} cannot be read as a Delta table: {error}",
             hint="Look at the table with the tool that wrote it: its log is damaged, or of a newer "
             "kind than the installed deltalake reads.",
         ) from None
-    _refuse(uri, said.configuration, vectors=vectors)
+    _refuse_mapped(uri, said.configuration)
     partitions = tuple(sorted(said.partition_columns))
     files = {
         _key(uri, root, unquote(row["path"])): tuple(
@@ -139,19 +145,27 @@ def _snapshot(store: Store, root: str, copy: str) -> Snapshot:
         )
         for row in rows
     }
-    return Snapshot(TableVersion(str(said.id), version, columns), partitions, files)
+    return Snapshot(TableVersion(str(said.id), version, columns), partitions, files, deleted)
 
 
-def _vectors(table: Any) -> bool:
-    """Return whether rows of some file are deleted. They are beside the log, and not copied: that
-    they cannot be read says that they are there."""
+def _deleted(store: Store, root: str, table: Any, copy: str) -> dict[str, Positions]:
+    """Return the rows that deletion vectors name, by the keys of their files. Vectors lie beside
+    the log: they are copied, too, of all versions that have one."""
     import pyarrow as pa
-    from deltalake.exceptions import DeltaError
+    import pyarrow.compute as pc
 
-    try:
-        return bool(pa.table(table.deletion_vectors()).num_rows)
-    except (DeltaError, OSError):
-        return True
+    from forerun.include.sources.tables.deleted_rows import positions_of
+
+    for file in store.list(root):
+        if _VECTOR.search(file.key):
+            place = Path(copy) / file.key[len(root) + 1 :]
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(store.get(file.key))
+    vectors, found = pa.table(table.deletion_vectors()), {}
+    for uri, kept in zip(vectors["filepath"], vectors["selection_vector"], strict=True):
+        path = unquote(uri.as_py()).removeprefix(f"file://{copy}/")
+        found[f"{root}/{path}"] = positions_of(pc.indices_nonzero(pc.invert(kept.values)))
+    return found
 
 
 def _text(value: object) -> str | None:
@@ -170,17 +184,11 @@ def _key(uri: str, root: str, path: str) -> str:
     return f"{root}/{path}"
 
 
-def _refuse(uri: str, configuration: Mapping[str, str | None], *, vectors: bool) -> None:
-    """Refuse a table whose data files are not what it holds."""
+def _refuse_mapped(uri: str, configuration: Mapping[str, str | None]) -> None:
+    """Refuse a table whose data files have other names for its columns."""
     if (configuration.get("delta.columnMapping.mode") or "none") != "none":
         raise TableFormatError(
             f"{uri} has a column mapping: its data files have other names for its columns",
             hint="Write the report's source as a table without one (delta.columnMapping.mode = "
             "none), or export a day's rows as plain Parquet files.",
-        )
-    if vectors:
-        raise TableFormatError(
-            f"{uri} has deletion vectors: rows of its files that are deleted",
-            hint="Set delta.enableDeletionVectors = false and purge them (REORG TABLE ... APPLY "
-            "(PURGE)); then retry the task.",
         )

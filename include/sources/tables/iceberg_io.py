@@ -6,8 +6,15 @@ from typing import Any
 
 from pyiceberg.io import FileIO, InputFile, OutputFile
 
-from forerun.include.sources.files import locate_file
+from forerun.include.sources.files import Location, locate_file
 from forerun.include.state.store import MissingKeyError
+
+
+def locate_path(path: str) -> Location:
+    """Return where a file of a table lies. Nothing in its path is escaped, and one of Hadoop's has
+    a single slash."""
+    single = path.startswith("file:/") and not path.startswith("file://")
+    return locate_file(path.replace("file:/", "file:///", 1) if single else path)
 
 
 class StoredInput(InputFile):
@@ -26,14 +33,14 @@ class StoredInput(InputFile):
 
     def open(self, seekable: bool = True) -> Any:  # noqa: ARG002 - pyiceberg's own
         """Open the file. Raises FileNotFoundError if it is gone."""
-        at = locate_file(self.location)
+        at = locate_path(self.location)
         try:
             return at.store.open(at.key)
         except MissingKeyError:
             raise FileNotFoundError(self.location) from None
 
     def _found(self) -> Any:
-        at = locate_file(self.location)
+        at = locate_path(self.location)
         return at.store.stat(at.key)
 
 

@@ -7,7 +7,7 @@ reached with the same connections. Data files are not looked at here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
@@ -18,14 +18,15 @@ from forerun.include.sources.files import (
     SourcePathError,
     TableVersion,
     locate,
-    locate_file,
 )
 from forerun.include.sources.table_formats import TableFormatError
 from forerun.include.sources.tables.log import Change, Snapshot
 
 if TYPE_CHECKING:
-    from pyiceberg.table import Table
+    from pyiceberg.table import FileScanTask, Table
     from pyiceberg.table.snapshots import Snapshot as IcebergSnapshot
+
+    from forerun.include.sources.tables.deleted_rows import Positions
 
 _IO = "forerun.include.sources.tables.iceberg_io.StoreIO"
 
@@ -51,6 +52,7 @@ class IcebergLog:
 
     def _changes(self, snapshot: IcebergSnapshot) -> Iterator[Change]:
         """Yield what one snapshot did. (Only manifests that it has written say that.)"""
+        from pyiceberg.manifest import DataFileContent
         from pyiceberg.manifest import ManifestEntryStatus as Status
         from pyiceberg.table.snapshots import Operation
 
@@ -60,11 +62,14 @@ class IcebergLog:
             if manifest.added_snapshot_id != snapshot.snapshot_id:
                 continue
             for entry in manifest.fetch_manifest_entry(io, discard_deleted=False):
-                if entry.snapshot_id == snapshot.snapshot_id and entry.status != Status.EXISTING:
-                    file = entry.data_file
-                    values = _values(self.partitions[file.spec_id], file.partition)
-                    key = _key(self.table, file.file_path)
-                    yield Change(key, entry.status == Status.ADDED, moves, values)
+                if entry.snapshot_id != snapshot.snapshot_id or entry.status == Status.EXISTING:
+                    continue
+                file, adds = entry.data_file, entry.status == Status.ADDED
+                deletes = file.content != DataFileContent.DATA
+                values = _values(self.partitions[file.spec_id], file.partition)
+                key = "" if deletes else _key(self.table, file.file_path)  # of many files, or one
+                if adds or not deletes:
+                    yield Change(key, adds, moves, values, deletes)
 
 
 def read_log(location: Location, root: str, name: str) -> IcebergLog:
@@ -88,10 +93,8 @@ def read_log(location: Location, root: str, name: str) -> IcebergLog:
     try:
         tasks = list(table.scan().plan_files()) if current is not None else []
     except ValueError as error:  # equality deletes
-        raise _deletes(name, str(error)) from None
+        raise _equality_deletes(name, str(error)) from None
     for task in tasks:
-        if task.delete_files:
-            raise _deletes(name, f"{len(task.delete_files)} delete files for {task.file.file_path}")
         values = _values(specs[task.file.spec_id], task.file.partition)
         files[_key(table, task.file.file_path)] = values
     version = TableVersion(
@@ -99,16 +102,28 @@ def read_log(location: Location, root: str, name: str) -> IcebergLog:
         current.snapshot_id if current is not None else 0,
         tuple(field.name for field in table.schema().fields),
     )
+    deleted = _deleted(table, [task for task in tasks if task.delete_files])
     used = {task.file.spec_id for task in tasks} or {table.spec().spec_id}
     common = set.intersection(*(set(specs[number]) for number in used))
-    return IcebergLog(table, Snapshot(version, tuple(sorted(common)), files), specs)
+    return IcebergLog(table, Snapshot(version, tuple(sorted(common)), files, deleted), specs)
+
+
+def _deleted(table: Table, tasks: Sequence[FileScanTask]) -> dict[str, Positions]:
+    """The rows that are deleted in the data files of these tasks, by the keys of the files."""
+    if not tasks:
+        return {}
+    from forerun.include.sources.tables.iceberg_deletes import DeleteFiles
+
+    deletes = DeleteFiles(table.io)
+    found = ((_key(table, task.file.file_path), deletes.of(task)) for task in tasks)
+    return {key: positions for key, positions in found if positions is not None}
 
 
 def _key(table: Table, path: str) -> str:
-    """The key of a data file in the store of its table. Nothing in a path is escaped, and one of
-    Hadoop's has a single slash."""
-    single = path.startswith("file:/") and not path.startswith("file://")
-    at = locate_file(path.replace("file:/", "file:///", 1) if single else path)
+    """The key of a data file in the store of its table."""
+    from forerun.include.sources.tables.iceberg_io import locate_path
+
+    at = locate_path(path)
     home = locate(table.location())
     if at.store.root != home.store.root or not at.key.startswith(f"{home.key}/"):
         raise TableFormatError(
@@ -175,9 +190,9 @@ def _refuse_renamed(table: Table, name: str) -> None:
             )
 
 
-def _deletes(name: str, what: str) -> TableFormatError:
+def _equality_deletes(name: str, what: str) -> TableFormatError:
     return TableFormatError(
-        f"{name} has rows that are deleted in data files: {what}",
+        f"{name} has rows that are deleted by the values that they have: {what}",
         hint="Set write.delete.mode, write.update.mode and write.merge.mode to copy-on-write, and "
         "rewrite the data files (rewrite_data_files); then retry the task.",
     )

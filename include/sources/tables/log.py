@@ -7,9 +7,9 @@ pinned, and whatever moves rows is a change of files.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import unquote
 
 from forerun.include.sources.constants import NO_VALUE, Constants
@@ -17,33 +17,41 @@ from forerun.include.sources.files import (
     Asked,
     Listing,
     Location,
+    Raw,
     SourcePathError,
     TableVersion,
     locate_file,
 )
-from forerun.include.state.records import Pin
+from forerun.include.state.records import Pin, PinnedFile
 from forerun.include.state.store import StoredFile
+
+if TYPE_CHECKING:
+    from forerun.include.sources.tables.deleted_rows import Positions
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """A version of a table. ``partitions``: its partition columns; ``files``: the keys of its data
-    files, and the values of the partition columns there."""
+    files, and the values of the partition columns there; ``deleted``: the rows of them that are
+    deleted, of the files that have any."""
 
     table: TableVersion
     partitions: tuple[str, ...]
     files: Mapping[str, Constants]
+    deleted: Mapping[str, Positions] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
     """A file that a commit added, or removed: its key, and the values of the partition columns.
-    ``moves_rows``: the rows of the table are others after it. A compaction moves none."""
+    ``moves_rows``: the rows of the table are others after it. A compaction moves none.
+    ``deletes``: it says which rows of the file are deleted."""
 
     key: str
     adds: bool
     moves_rows: bool
     partition: Constants
+    deletes: bool = False
 
 
 class TableLog(Protocol):
@@ -75,14 +83,49 @@ def list_table(log: TableLog, asked: Asked, stored: Sequence[StoredFile]) -> Lis
     now = {key: values for key, values in snapshot.files.items() if is_read(values)}
     before = _as_pinned(log, now, asked.last, is_read)
     chosen = before if before is not None and before.keys() <= there.keys() else now
+    kept = _kept(asked.last, chosen.keys() - now.keys())
     if gone := sorted(key for key in chosen if key not in there):
         raise SourcePathError(
             f"{location.store.uri(gone[0])} is in the log of {location.store.uri(root)} and not in "
             "its folder",
             hint="The table was cleaned up while it was read, or is damaged: retry the task.",
         )
-    found = tuple(there[key] for key in sorted(chosen))
-    return Listing(location, found, chosen, snapshot.table)
+    left = not asked.signed
+    replaced = {locate_file(file.origin).key for file in kept} if left else set()
+    whole = chosen.keys() - replaced - (snapshot.deleted.keys() if left else set())
+    return Listing(
+        location,
+        files=tuple(there[key] for key in sorted(whole)),
+        raw=_raw(location, [there[key] for key in sorted(chosen)], snapshot, left=left),
+        constants=chosen,
+        table=snapshot.table,
+        kept=kept,
+    )
+
+
+def _raw(
+    location: Location, files: Sequence[StoredFile], snapshot: Snapshot, *, left: bool
+) -> tuple[Raw, ...]:
+    """The rows that are deleted in files, or those that are left in files with deleted rows."""
+    deleted = [file for file in files if file.key in snapshot.deleted]
+    if not deleted:
+        return ()
+    from forerun.include.sources.tables.deleted_rows import rows_at
+
+    columns = snapshot.table.columns
+    return tuple(
+        rows_at(location, file, snapshot.deleted[file.key], columns, left=left) for file in deleted
+    )
+
+
+def _kept(last: Pin | None, compacted: Set[str]) -> tuple[PinnedFile, ...]:
+    """What was spooled of files that the table has compacted since: of their deleted rows, its log
+    says nothing any more."""
+    return tuple(
+        file
+        for file in (last.files if last else ())
+        if file.origin and locate_file(file.origin).key in compacted
+    )
 
 
 def split_path(key: str) -> tuple[str, dict[str, str]]:
@@ -106,7 +149,7 @@ def _as_pinned(
     if done is None:
         return None
     changes = [change for change in done if is_read(change.partition)]
-    pinned = {locate_file(file.uri).key: file.constants for file in last.files}
+    pinned = {locate_file(file.name).key: file.constants for file in last.files}
     if pinned.keys() <= now.keys() and all(change.moves_rows for change in changes):
         return None
     files = {
@@ -118,6 +161,8 @@ def _as_pinned(
             files[change.key] = change.partition
         elif change.moves_rows and files.pop(change.key, None) is None:
             return None  # a file that only a compaction has written
+    if any(one.deletes and one.moves_rows and one.key not in now for one in changes):
+        return None  # rows were deleted in a file that was compacted since
     return files
 
 

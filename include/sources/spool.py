@@ -1,0 +1,156 @@
+"""Rows that no engine reads where they lie are copied once, into Parquet files of the store.
+
+That is what a run reads of JSON lines, and of rows that a table has deleted in its data files. What
+was copied is named by what it was copied from, so that it is copied once for all runs, days and
+reports of a source; and it is never written again, so that a run reads the same rows for as long as
+a pin names them, whatever becomes of the place that they came from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from forerun.include.sources.files import Location, Raw
+from forerun.include.state.layout import (
+    digest_of_spooled,
+    spool_folder,
+    spool_key,
+    spooled_file_key,
+)
+from forerun.include.state.records import Pin, PinnedFile, decode, encode
+from forerun.include.state.store import Store, put_or_get
+from forerun.planner.contract import ColumnSpec
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_PART = 128 << 20
+"""Bytes of rows in memory that one file holds: a row group, as Parquet's writers make them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpooledRows:
+    """The record of rows that were copied: what identifies them, and the files that hold them."""
+
+    identity: tuple[str, ...]
+    files: tuple[PinnedFile, ...]
+
+
+@dataclass(frozen=True)
+class Spool:
+    """What was copied of one source. ``last`` is its newest pin, which knows what it names."""
+
+    store: Store
+    source: str
+    last: Pin | None
+
+    def files(
+        self, location: Location, raw: Raw, declared: Sequence[ColumnSpec]
+    ) -> tuple[PinnedFile, ...]:
+        """Return the files that hold these rows, at least one; copy the rows if there are none.
+
+        Raises :class:`forerun.include.sources.unread.SourceFileError` for rows that cannot be read.
+        """
+        digest = digest_of(raw, declared)
+        known = self._named.get(digest, ())
+        if known and all(file.uri in self._there for file in known):
+            return known
+        key = spool_key(self.source, digest)
+        if self.store.uri(key) in self._there:
+            return decode(SpooledRows, self.store.get(key), key).files
+        token = secrets.token_hex(8)
+        files = tuple(self._copied(location, raw, declared, digest, token))
+        record = SpooledRows(identity=(token, raw.key, *raw.identity), files=files)
+        data, ours = put_or_get(self.store, key, encode(record))
+        if not ours:  # another pin was being made of the same rows
+            for number in range(len(files)):
+                self.store.delete(spooled_file_key(self.source, digest, number, token))
+        return decode(SpooledRows, data, key).files
+
+    @cached_property
+    def _there(self) -> frozenset[str]:
+        listed = self.store.list(spool_folder(self.source))
+        return frozenset(self.store.uri(file.key) for file in listed)
+
+    @cached_property
+    def _named(self) -> Mapping[str, tuple[PinnedFile, ...]]:
+        found: dict[str, tuple[PinnedFile, ...]] = {}
+        for file in self.last.files if self.last else ():
+            if file.origin:
+                digest = digest_of_spooled(file.uri)
+                found[digest] = (*found.get(digest, ()), _as_copied(file))
+        return found
+
+    def _copied(
+        self,
+        location: Location,
+        raw: Raw,
+        declared: Sequence[ColumnSpec],
+        digest: str,
+        token: str,
+    ) -> Iterator[PinnedFile]:
+        from forerun.include.sources.parquet.footers import read_footer
+
+        origin = location.store.uri(raw.key)
+        for number, data in enumerate(_parts(raw.read(declared))):
+            key = spooled_file_key(self.source, digest, number, token)
+            self.store.put(key, data)
+            stored = self.store.stat(key)
+            if stored is None:
+                raise self._lost(key)
+            yield replace(read_footer(Location(self.store, key), stored), origin=origin)
+
+    def _lost(self, key: str) -> Exception:
+        from forerun.include.state.store import MissingKeyError
+
+        return MissingKeyError(
+            f"{self.store.uri(key)} is gone right after it was written",
+            hint="Something else deletes in the store: see that nothing but Forerun does.",
+        )
+
+
+def _as_copied(file: PinnedFile) -> PinnedFile:
+    """A file without what a pin knows beside it."""
+    lacking = {name for name, _ in file.constants}
+    held = tuple(column for column in file.columns if column.name not in lacking)
+    return replace(file, columns=held, constants=())
+
+
+def digest_of(raw: Raw, declared: Sequence[ColumnSpec]) -> str:
+    """Return what tells these rows from all others, in the columns as declared."""
+    columns = tuple(f"{column.name} {column.type}" for column in declared)
+    text = "\0".join((raw.key, *raw.identity, "", *columns))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def count_raw(raw: Raw, declared: Sequence[ColumnSpec]) -> int:
+    """Return how many rows these are, without a copy; deleted ones are rows of a delivery, too."""
+    return sum(batch.num_rows for batch in raw.read(declared))
+
+
+def _parts(rows: pa.RecordBatchReader) -> Iterator[bytes]:
+    """Yield Parquet files with all the rows, in their order; one without rows if there are none."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    def parquet(batches: Sequence[pa.RecordBatch]) -> bytes:
+        sink, table = io.BytesIO(), pa.Table.from_batches(batches, rows.schema)
+        pq.write_table(table, sink, row_group_size=max(1, table.num_rows), compression="zstd")
+        return sink.getvalue()
+
+    held: list[pa.RecordBatch] = []
+    size, parts = 0, 0
+    for batch in rows:
+        held.append(batch)
+        size += batch.nbytes
+        if size >= _PART:
+            yield parquet(held)
+            held, size, parts = [], 0, parts + 1
+    if held or not parts:
+        yield parquet(held)

@@ -1,0 +1,109 @@
+"""Rows that are deleted in the data files of a table: a deletion vector names them by position.
+
+A changelog reads the file as it is, and takes the rows at those positions back. Where no row may be
+taken back, the rows that are left are read in place of the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from forerun.include.sources.files import Location, Raw
+from forerun.include.sources.parquet.footers import read_footer
+from forerun.include.sources.parquet.old_times import is_by_the_old_calendar
+from forerun.include.sources.unread import SourceFileError
+from forerun.include.state.store import StoredFile
+from forerun.planner.contract import ColumnSpec
+
+Positions: TypeAlias = "pa.Int64Array"
+"""Numbers of rows of a file, from 0, ascending, each once."""
+
+
+def positions_of(numbers: pa.Array | pa.ChunkedArray) -> Positions:
+    """Return the positions that numbers in any order are."""
+    each = pc.unique(numbers.cast(pa.int64()))
+    return pc.array_take(each, pc.array_sort_indices(each))
+
+
+def rows_at(
+    location: Location,
+    file: StoredFile,
+    positions: Positions,
+    columns: Sequence[str],
+    *,
+    left: bool,
+) -> Raw:
+    """Return the rows of a file at these positions, which count -1; or those that are ``left``.
+    ``columns`` are those of the table: what else a file has is the format's own."""
+    digest = hashlib.sha256(memoryview(positions.buffers()[1])[: 8 * len(positions)]).hexdigest()
+    of = "left of" if left else "deleted in"
+    return Raw(
+        key=file.key,
+        identity=(of, str(file.size), file.identity, digest, *columns),
+        read=partial(_read, location, file, positions, tuple(columns), left=left),
+        weight=1 if left else -1,
+    )
+
+
+def _read(
+    location: Location,
+    file: StoredFile,
+    positions: Positions,
+    columns: Sequence[str],
+    declared: Sequence[ColumnSpec],  # noqa: ARG001 - the file says its columns itself
+    *,
+    left: bool,
+) -> pa.RecordBatchReader:
+    """Return the rows with the types that the file has them in."""
+    pinned = read_footer(location, file)
+    handle = location.store.open(file.key)
+    parquet = pq.ParquetFile(handle, coerce_int96_timestamp_unit="us")
+    if is_by_the_old_calendar(parquet.metadata.metadata or {}) and pinned.old_times:
+        raise SourceFileError(
+            f"{pinned.uri}: column {pinned.old_times[0]} is written by an old calendar, in a file "
+            "with deleted rows",
+            hint="Rewrite the data files of the table with a Spark of today.",
+        )
+    last = positions[-1].as_py() if len(positions) else -1
+    if last >= pinned.rows:
+        raise SourceFileError(
+            f"{pinned.uri} has {pinned.rows} rows, and row {last} of it is deleted",
+            hint="The table is damaged: look at it with the tool that wrote it.",
+        )
+    wanted = {name.lower() for name in columns}
+    utc = {c.name for c in pinned.columns if c.type == "TIMESTAMP"}
+    names = [name for name in parquet.schema_arrow.names if name.lower() in wanted]
+    fields = [_in_utc(parquet.schema_arrow.field(n)) if n in utc else parquet.schema_arrow.field(n)
+              for n in names]  # fmt: skip
+    schema = pa.schema(fields, metadata=parquet.schema_arrow.metadata)
+    return pa.RecordBatchReader.from_batches(
+        schema, _batches(parquet, schema, positions, left=left)
+    )
+
+
+def _in_utc(field: pa.Field) -> pa.Field:
+    """Return the field of a timestamp as Spark's TIMESTAMP: Arrow takes INT96 for local time."""
+    return field.with_type(pa.timestamp("us", "UTC"))
+
+
+def _batches(
+    parquet: pq.ParquetFile, schema: pa.Schema, positions: Positions, *, left: bool
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows, a row group at a time; row groups without any are not read."""
+    first = 0
+    with parquet:
+        for group in range(parquet.num_row_groups):
+            count = parquet.metadata.row_group(group).num_rows
+            deleted = pc.is_in(pa.arange(first, first + count), value_set=positions)
+            wanted = pc.invert(deleted) if left else deleted
+            first += count
+            if pc.any(wanted).as_py():
+                rows = parquet.read_row_group(group, columns=schema.names).cast(schema)
+                yield from rows.filter(wanted).to_batches()
