@@ -44,10 +44,10 @@ class SourceSpec:
     columns: tuple[ColumnSpec, ...]
     """The declared schema, in Spark's types; files that differ from it are refused."""
     format: str = "parquet"
-    """The format of the files, ``parquet`` or ``csv``; or ``delta`` or ``iceberg``, a table whose
-    log says which files are in it. Its path is the folder of the table, and may go on with
-    partitions of it: ``/lake/sales/dt={ds}`` reads those rows of the table in ``/lake/sales``
-    alone."""
+    """The format of the files, ``parquet``, ``csv`` or ``json`` (an object in each line); or
+    ``delta`` or ``iceberg``, a table whose log says which files are in it. Its path is the folder
+    of the table, and may go on with partitions of it: ``/lake/sales/dt={ds}`` reads those rows of
+    the table in ``/lake/sales`` alone."""
     partitioned_by: tuple[str, ...] = ()
     """Declared columns that the files do not hold, since the folders that they lie in name them:
     ``country`` for ``country=DE/``. A Delta table's log says this by itself."""
@@ -143,7 +143,7 @@ class SourceSpec:
         return _PLACEHOLDER.sub(lambda match: values[match[1]], self.path)
 
 
-FORMATS = ("parquet", "csv", "delta", "iceberg")
+FORMATS = ("parquet", "csv", "json", "delta", "iceberg")
 """The names of :data:`forerun.include.sources.formats.FORMATS`, which a value need not import."""
 LOGGED = ("delta", "iceberg")
 """Those of tables with a log: it says itself which columns are partitions, and what goes."""

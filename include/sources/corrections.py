@@ -38,7 +38,7 @@ class Correction:
     @property
     def uri(self) -> str:
         file = self.now or self.before
-        return file.uri if file is not None else ""
+        return file.name if file is not None else ""
 
 
 def find_corrections(before: Pin, now: Pin) -> tuple[Correction, ...]:
@@ -83,9 +83,10 @@ def find_copies(
     without a digest, by an older version, has no copy.
     """
     form = format_of(source.format)
-    found = {file.uri: file for file in files if form.has_log and _lies_there(file)}
-    sizes = {file.size for file in files}
-    for folder in folders if files else ():
+    lying = [file for file in files if (form.has_log or file.origin) and _lies_there(file)]
+    found = {file.uri: file for file in lying}
+    sizes = {file.size for file in files if not file.origin}
+    for folder in folders if sizes else ():
         location = locate(folder)
         listed = [file for file in location.files(form.suffix) if file.size in sizes]
         described = form.describe(location, listed, source.held_columns)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from forerun.include.sources.files import Asked, Listing, Location, listed_below
 from forerun.include.sources.parquet.format import end_of, spread_digest
+from forerun.include.sources.text_types import plain_type
 from forerun.include.state.records import ColumnFooter, PinnedFile
 from forerun.include.state.store import MissingKeyError, StoredFile
 from forerun.planner.algebra.types import parse_type
@@ -167,21 +168,10 @@ def _batches(uri: str, lines: _Lines, types: Mapping[str, pa.DataType]) -> Itera
 
 def _arrow_types(uri: str, declared: Sequence[ColumnSpec]) -> dict[str, pa.DataType]:
     """Return the types as which Arrow reads the declared columns."""
-    import pyarrow as pa
-
-    known = {
-        "TINYINT": pa.int8(), "SMALLINT": pa.int16(), "INT": pa.int32(), "BIGINT": pa.int64(),
-        "FLOAT": pa.float32(), "DOUBLE": pa.float64(), "BOOLEAN": pa.bool_(),
-        "STRING": pa.string(), "DATE": pa.date32(),
-    }  # fmt: skip
     found = {}
     for column in declared:
-        kind = parse_type(column.type)
-        if kind.name == "DECIMAL":
-            found[column.name] = pa.decimal128(kind.precision, kind.scale)
-        elif kind.name in known:
-            found[column.name] = known[kind.name]
-        else:
+        found[column.name] = plain_type(parse_type(column.type))
+        if found[column.name] is None:
             raise _error(
                 f"{uri}, column {column.name}: CSV has no values of type {column.type}",
                 "Declare STRING, and cast in the query; or write Parquet.",

@@ -67,8 +67,11 @@ def delivery(pin: Pin, base: Pin | None, *, growing: bool = True) -> tuple[Pinne
         return pin.files
     now = {file.uri: file for file in pin.files}
     before = {file.uri for file in base.files}
+    origins = {file.origin for file in pin.files if file.origin}
     for file in base.files:
         there = now.get(file.uri)
+        if there is None and file.origin in origins:
+            raise _changed(pin, file.name, "was written again since the last committed run")
         if there is None:
             raise _changed(pin, file.name, "was there at the last committed run and is gone")
         same = (there.size, there.identity) == (file.size, file.identity)

@@ -136,7 +136,8 @@ class Asked:
 
     ``is_marker`` tells the paths of markers below a folder, which are no data. ``last`` is the
     newest pin of the same source, if there is one; ``catalog`` the name of the table in a catalog,
-    of a format whose tables have one. ``signed``: whether rows may be taken back.
+    of a format whose tables have one. ``signed``: whether rows may be taken back; ``ignores``:
+    whether what is not declared is left out.
     """
 
     locations: Sequence[Location]
@@ -144,6 +145,7 @@ class Asked:
     last: Pin | None = None
     catalog: str = ""
     signed: bool = False
+    ignores: bool = False
 
 
 def listed_below(asked: Asked, suffix: str) -> Listing:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from forerun.include.sources.csv_format import CsvFormat
 from forerun.include.sources.files import Asked, Listing, Location
+from forerun.include.sources.json_format import JsonFormat
 from forerun.include.sources.parquet.format import ParquetFormat
 from forerun.include.sources.tables.delta_format import DeltaFormat
 from forerun.include.sources.tables.iceberg_format import IcebergFormat
@@ -105,6 +106,7 @@ class SourceFormat(Protocol):
 _EACH: tuple[SourceFormat, ...] = (
     ParquetFormat(),
     CsvFormat(),
+    JsonFormat(),
     DeltaFormat(),
     IcebergFormat(),
 )

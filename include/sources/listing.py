@@ -33,10 +33,11 @@ def data_files(source: SourceSpec, day: date, last: Pin | None = None) -> Listin
             hint="Let the days that one report reads lie in one bucket.",
         )
     markers = _markers(source.complete_when)
-    signed = source.change == "changelog"
-    listing = format_of(source.format).listed(
-        Asked(locations, markers, last, source.catalog, signed=signed)
-    )
+    asked = Asked(
+        locations, markers, last, source.catalog,
+        signed=source.change == "changelog", ignores=source.extra_columns == "ignore",
+    )  # fmt: skip
+    listing = format_of(source.format).listed(asked)
     if not source.partitioned_by:
         return listing
     uri = listing.location.store.uri
