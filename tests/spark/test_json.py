@@ -16,12 +16,12 @@ import pytest
 
 from forerun.include.days.handle import Day
 from forerun.include.past.repair import begin_repair, find_repair
-from forerun.include.reports.spec import ClockTime, RunPolicy, RunTime, SourceSpec
+from forerun.include.reports.spec import ClockTime, MarkerFile, RunPolicy, RunTime, SourceSpec
 from forerun.include.runs import day_request
 from forerun.include.runs.prepare import publish_result
 from forerun.include.runs.stored_plan import StoredPlan
 from forerun.include.sources.delivery import SourceChangedError, delivery, verify_pin
-from forerun.include.sources.pins import SchemaDriftError, arrived_rows
+from forerun.include.sources.pins import SchemaDriftError, arrived_rows, pin_source
 from forerun.include.sources.samples import draw
 from forerun.include.sources.unread import SourceFileError
 from forerun.include.state.opening import open_store
@@ -117,6 +117,29 @@ def test_a_file_that_is_written_again_is_noticed_and_a_pin_stays_as_it_was(
     deliver(tmp_path, "", "2.jsonl")
     with pytest.raises(SourceChangedError, match=r"in/1\.jsonl was there at the last committed"):
         delivery(pinned(tmp_path, source(tmp_path)), before)
+
+
+def test_lines_in_a_bucket_are_copied_into_a_bucket(store_uri: str) -> None:
+    lake, store = open_store(store_uri), open_store(f"{store_uri}/state")
+    lake.put("in/1.jsonl", GOOD.encode())
+    lake.put("in/_SUCCESS", b"done")
+    spec = SourceSpec(
+        name="t", path=f"{store_uri}/in", columns=TYPES, format="json", complete_when=MarkerFile()
+    )
+    before = pin_source(store, spec, DAY, NOW)[1]
+    verify_pin(before)
+    lake.put("in/2.jsonl", GOOD.encode())
+    now = pin_source(store, spec, DAY, NOW)[1]
+    verify_pin(now)
+    assert [file.rows for file in delivery(now, before)] == [3]
+    assert {file.origin for file in now.files} == {lake.uri("in/1.jsonl"), lake.uri("in/2.jsonl")}
+    store.delete(store.list("spools")[0].key)
+    store.delete(store.list("spools")[0].key)
+    with pytest.raises(SourceChangedError, match=r"spools/.* vanished after it was pinned"):
+        verify_pin(now)
+    again = pin_source(store, spec, DAY, NOW)[1]
+    verify_pin(again)
+    assert again.rows == 6
 
 
 @pytest.mark.parametrize(
