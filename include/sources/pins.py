@@ -146,8 +146,9 @@ def _pin_files(source: SourceSpec, listing: Listing, last: Pin | None) -> tuple[
 def _spooled(spool: Spool, source: SourceSpec, listing: Listing) -> Iterator[PinnedFile]:
     """Yield the files that hold what no engine reads where it is."""
     yield from listing.kept
-    for raw in listing.raw:
-        for file in spool.files(listing.location, raw, source.held_columns):
+    copied = spool.files(listing.location, listing.raw, source.held_columns)
+    for raw, files in zip(listing.raw, copied, strict=True):
+        for file in files:
             yield completed(source, listing, raw.key, file, raw.weight)
 
 

@@ -12,6 +12,7 @@ import hashlib
 import io
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -30,8 +31,10 @@ from forerun.planner.contract import ColumnSpec
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_PART = 128 << 20
-"""Bytes of rows in memory that one file holds: a row group, as Parquet's writers make them."""
+_PART = 64 << 20
+"""Bytes of rows in memory that one file holds."""
+_THREADS = 4
+"""How many are in memory at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,12 +54,21 @@ class Spool:
     last: Pin | None
 
     def files(
-        self, location: Location, raw: Raw, declared: Sequence[ColumnSpec]
-    ) -> tuple[PinnedFile, ...]:
-        """Return the files that hold these rows, at least one; copy the rows if there are none.
+        self, location: Location, raw: Sequence[Raw], declared: Sequence[ColumnSpec]
+    ) -> list[tuple[PinnedFile, ...]]:
+        """Return the files that hold each of these rows, at least one; copy rows of which there are
+        none, several at once.
 
         Raises :class:`forerun.include.sources.unread.SourceFileError` for rows that cannot be read.
         """
+        if len(raw) < 2:
+            return [self._files(location, one, declared) for one in raw]
+        with ThreadPoolExecutor(_THREADS) as pool:
+            return list(pool.map(lambda one: self._files(location, one, declared), raw))
+
+    def _files(
+        self, location: Location, raw: Raw, declared: Sequence[ColumnSpec]
+    ) -> tuple[PinnedFile, ...]:
         digest = digest_of(raw, declared)
         known = self._named.get(digest, ())
         if known and all(file.uri in self._there for file in known):
