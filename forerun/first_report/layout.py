@@ -11,7 +11,6 @@ from datetime import date
 
 from forerun.include.reports.names import is_name
 from forerun.include.sources.files import Location, locate
-from forerun.include.sources.formats import FORMATS
 from forerun.include.sources.table_formats import (
     TableFormatError,
     refuse_tables_above,
@@ -20,7 +19,8 @@ from forerun.include.sources.table_formats import (
 from forerun.include.state.store import StoredFile, is_hidden
 from forerun.planner.errors import ForerunError
 
-_OF_FILES = [name for name, form in FORMATS.items() if not form.has_log]
+_OF_FILES = ("parquet", "csv")
+"""The formats whose columns are found by a look at the files."""
 _VALUE = re.compile(r"(?:[A-Za-z_][A-Za-z0-9_]*=)?(\d{2,8}|\d{4}-\d{2}-\d{2})\Z")
 _HIVE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _PART = re.compile(r"(part|run|data|file|batch|chunk)?[-_]?[0-9a-f-]*(\.c000)?\Z")
@@ -229,7 +229,7 @@ def _format(location: Location, name: str, files: Iterable[StoredFile]) -> str:
             kinds.add(suffix or "no known format")
     if len(kinds) > 1 or not kinds <= set(_OF_FILES):
         raise NoTableError(
-            f"{name}: its files are {' and '.join(sorted(kinds))}, and only "
-            f"{' or '.join(_OF_FILES)} can be read"
+            f"{name}: its files are {' and '.join(sorted(kinds))}, and columns are found in "
+            f"{' or '.join(_OF_FILES)} alone (declare those of JSON lines yourself)"
         )
     return kinds.pop()
