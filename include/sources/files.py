@@ -95,13 +95,13 @@ class Raw:
     """Rows of a source that no engine reads where they lie: they are spooled first
     (:mod:`forerun.include.sources.spool`).
 
-    ``key``: the file that holds them. ``identity``: texts that are equal for equal rows alone.
+    ``file``: the one that holds them. ``identity``: what tells them from other rows of that file.
     ``weight``: how often each row counts, -1 for rows that are deleted in a file. ``read`` gives
     the rows, with the declared columns where the file says no types; it raises
     :class:`forerun.include.sources.unread.SourceFileError` for rows that are not as declared.
     """
 
-    key: str
+    file: StoredFile
     identity: tuple[str, ...]
     read: Callable[[Sequence[ColumnSpec]], pa.RecordBatchReader]
     weight: int = 1
@@ -127,7 +127,7 @@ class Listing:
     @property
     def keys(self) -> frozenset[str]:
         """The files that hold the rows of the source, whatever is read in their place."""
-        return frozenset((*(one.key for one in self.files), *(one.key for one in self.raw)))
+        return frozenset((*(one.key for one in self.files), *(one.file.key for one in self.raw)))
 
 
 @dataclass(frozen=True, slots=True)

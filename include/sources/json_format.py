@@ -10,10 +10,11 @@ from __future__ import annotations
 import gzip
 import io
 import re
+import zlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from forerun.include.sources.files import Asked, Listing, Location, Raw, listed_below
 from forerun.include.sources.parquet.format import ParquetFormat, end_of, spread_digest
@@ -50,8 +51,8 @@ class JsonFormat(ParquetFormat):
             digests = list(pool.map(partial(_digest, location), listing.files))
         raw = tuple(
             Raw(
-                key=file.key,
-                identity=(str(file.size), file.identity, digest, str(asked.ignores)),
+                file=file,
+                identity=(digest, str(asked.ignores)),
                 read=partial(_read, location, file, ignores=asked.ignores),
             )
             for file, digest in zip(listing.files, digests, strict=True)
@@ -83,7 +84,7 @@ def _read(
     except MissingKeyError:
         raise _vanished(location, file) from None
     if file.key.endswith(".gz"):
-        handle = gzip.GzipFile(fileobj=handle)  # type: ignore[assignment]
+        handle = cast("BinaryIO", gzip.GzipFile(fileobj=handle))
     return pa.RecordBatchReader.from_batches(schema, _batches(uri, handle, schema, ignores=ignores))
 
 
@@ -111,7 +112,7 @@ def _next(uri: str, handle: BinaryIO) -> bytes:
     try:
         block = handle.read(_BLOCK)
         block += handle.readline()
-    except (EOFError, OSError) as error:
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise SourceFileError(
             f"{uri} is no readable gzip: {error}",
             hint="It is truncated or still being written: deliver it again.",

@@ -149,7 +149,7 @@ def _spooled(spool: Spool, source: SourceSpec, listing: Listing) -> Iterator[Pin
     copied = spool.files(listing.location, listing.raw, source.held_columns)
     for raw, files in zip(listing.raw, copied, strict=True):
         for file in files:
-            yield completed(source, listing, raw.key, file, raw.weight)
+            yield completed(source, listing, raw.file.key, file, raw.weight)
 
 
 def arrived_rows(source: SourceSpec, day: date) -> int:

@@ -18,6 +18,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from forerun.include.sources.files import Location, Raw
+from forerun.include.sources.unread import SourceFileError
 from forerun.include.state.layout import (
     digest_of_spooled,
     spool_folder,
@@ -25,7 +26,7 @@ from forerun.include.state.layout import (
     spooled_file_key,
 )
 from forerun.include.state.records import Pin, PinnedFile, decode, encode
-from forerun.include.state.store import Store, put_or_get
+from forerun.include.state.store import MissingKeyError, Store, put_or_get
 from forerun.planner.contract import ColumnSpec
 
 if TYPE_CHECKING:
@@ -78,7 +79,8 @@ class Spool:
             return decode(SpooledRows, self.store.get(key), key).files
         token = secrets.token_hex(8)
         files = tuple(self._copied(location, raw, declared, digest, token))
-        record = SpooledRows(identity=(token, raw.key, *raw.identity), files=files)
+        self._refuse_changed(location, raw)
+        record = SpooledRows(identity=(token, raw.file.key, *raw.identity), files=files)
         data, ours = put_or_get(self.store, key, encode(record))
         if not ours:  # another pin was being made of the same rows
             for number in range(len(files)):
@@ -109,22 +111,27 @@ class Spool:
     ) -> Iterator[PinnedFile]:
         from forerun.include.sources.parquet.footers import read_footer
 
-        origin = location.store.uri(raw.key)
+        origin = location.store.uri(raw.file.key)
         for number, data in enumerate(_parts(raw.read(declared))):
             key = spooled_file_key(self.source, digest, number, token)
             self.store.put(key, data)
             stored = self.store.stat(key)
             if stored is None:
-                raise self._lost(key)
+                raise MissingKeyError(
+                    f"{self.store.uri(key)} is gone right after it was written",
+                    hint="Something else deletes in the store: see that nothing but Forerun does.",
+                )
             yield replace(read_footer(Location(self.store, key), stored), origin=origin)
 
-    def _lost(self, key: str) -> Exception:
-        from forerun.include.state.store import MissingKeyError
-
-        return MissingKeyError(
-            f"{self.store.uri(key)} is gone right after it was written",
-            hint="Something else deletes in the store: see that nothing but Forerun does.",
-        )
+    def _refuse_changed(self, location: Location, raw: Raw) -> None:
+        """Raise SourceFileError if a file was written again while it was copied: its copy is named
+        by what the file was."""
+        now = location.store.stat(raw.file.key)
+        if now is None or (now.size, now.identity) != (raw.file.size, raw.file.identity):
+            raise SourceFileError(
+                f"{location.store.uri(raw.file.key)} was written again while it was being pinned",
+                hint="Deliver new files; leave those that are there. Then retry the task.",
+            )
 
 
 def _as_copied(file: PinnedFile) -> PinnedFile:
@@ -137,7 +144,8 @@ def _as_copied(file: PinnedFile) -> PinnedFile:
 def digest_of(raw: Raw, declared: Sequence[ColumnSpec]) -> str:
     """Return what tells these rows from all others, in the columns as declared."""
     columns = tuple(f"{column.name} {column.type}" for column in declared)
-    text = "\0".join((raw.key, *raw.identity, "", *columns))
+    file = (raw.file.key, str(raw.file.size), raw.file.identity)
+    text = "\0".join((*file, *raw.identity, "", *columns))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 

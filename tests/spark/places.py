@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from forerun.include.days.handle import Day
+from forerun.include.past.repair import Repair, begin_repair, find_repair
 from forerun.include.reports.spec import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
 from forerun.include.runs import day_request
 from forerun.include.runs import prepare as days
@@ -25,6 +26,7 @@ from forerun.include.state.layout import Generation
 from forerun.include.state.opening import open_store
 from forerun.include.state.records import Pin, RunCommit
 from forerun.planner.contract import ColumnSpec
+from forerun.planner.cost.prices import SPARK
 from forerun.planner.request import Settings, Source, TimePoint
 from forerun.spark_jobs.engine import Engine
 from forerun.spark_jobs.executor import execute
@@ -128,6 +130,35 @@ class Place:
         expected = plain.query(sql)
         assert len(expected) >= least
         compare_bags(expected, rows_of(open_store(self.uri), commit.result), magnitude=1e4)
+
+
+def published(place: Place, **declared: object) -> None:
+    """Run a day of ``FIRST`` twice, over sources as declared, keep what a repair needs, publish."""
+    place.changes = {f"sold.{name}": declared for name in ("sales", "returns")}
+    place.changes["sold"] = {"policy": RunPolicy(
+        runs=(RunTime(at="12:00", weight=0.3), RunTime(at="24:00")), expected_repairs=1.0
+    )}  # fmt: skip
+    at = place.open("sold", FIRST)
+    for run in (1, 2):
+        place.deliver(run, [(1, "a", 5), (2, "b", 7), (run, "c", 1)], [(1, 10), (2, 20)])
+        place.run(at, FIRST, run, method="progressive")
+    days.publish_result(Day(open_store(place.uri), place.spec("sold", FIRST), at), now=NOW)
+
+
+def found_repair(place: Place) -> Repair:
+    """The repair of the published day, over what its sources hold by now."""
+    settings = Settings(temporal="early", buckets=2, prices=replace(SPARK, buckets=False))
+    with mock.patch.object(day_request, "to_source", pretended):
+        return find_repair(
+            open_store(place.uri), place.spec("sold", FIRST), DAY, now=NOW, settings=settings
+        )
+
+
+def check_repaired(place: Place, repair: Repair) -> None:
+    """What goes on from what was kept gives what the plain query over all rows gives."""
+    by_delta = replace(repair, plans=tuple(way for way in repair.plans if way.is_delta))
+    assert by_delta.plans, "what was kept cannot be gone on from"
+    place.check(place.do(begin_repair(by_delta, now=NOW), "r1"), FIRST, least=1)
 
 
 def pretended(source: SourceSpec, pin: Pin, arrived: float) -> Source:

@@ -5,28 +5,19 @@ from __future__ import annotations
 import datetime as dt
 import random
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from forerun.include.days.handle import Day
-from forerun.include.past.repair import begin_repair, find_repair
 from forerun.include.reports.spec import (
     ClockTime,
-    RunPolicy,
-    RunTime,
     SourceSpec,
     SpecError,
     Trailing,
 )
-from forerun.include.runs import day_request
-from forerun.include.runs.prepare import publish_result
-from forerun.include.runs.stored_plan import StoredPlan
 from forerun.include.sources.constants import PartitionError
 from forerun.include.sources.delivery import SourceChangedError, delivery, verify_pin
 from forerun.include.sources.files import SourcePathError
@@ -34,13 +25,18 @@ from forerun.include.sources.pins import SchemaDriftError, pin_source
 from forerun.include.sources.table_formats import TableFormatError
 from forerun.include.state.opening import open_store
 from forerun.planner.contract import ColumnSpec
-from forerun.planner.cost.prices import SPARK
-from forerun.planner.request import Settings
-from forerun.spark_jobs.executor import execute
 from tests.oracles.values import Row
 from tests.spark.deletion_vectors import delete_by_vector, rows_of
 from tests.spark.lake import COLUMNS, DAY, ENGINES, NOW, pinned, read
-from tests.spark.places import FIRST, RETURNS, SALES, Place, pretended
+from tests.spark.places import (
+    FIRST,
+    RETURNS,
+    SALES,
+    Place,
+    check_repaired,
+    found_repair,
+    published,
+)
 
 VECTORS = {"delta.enableDeletionVectors": "true"}
 ODD = ["DE", "a b", "x/y", "it's", "50%", None, "ü=1"]
@@ -352,18 +348,7 @@ def test_a_published_day_is_repaired_from_what_it_kept(
 ) -> None:
     """Files that a commit has dropped lie there until a vacuum: their rows are taken back."""
     place = DeltaPlace(tmp_path, sail)
-    place.changes = {
-        f"sold.{name}": {"format": "delta", "change": change_kind} for name in ("sales", "returns")
-    }
-    place.changes["sold"] = {"policy": RunPolicy(
-        runs=(RunTime(at="12:00", weight=0.3), RunTime(at="24:00")), expected_repairs=1.0
-    )}  # fmt: skip
-    at = place.open("sold", FIRST)
-    for run in (1, 2):
-        place.deliver(run, [(1, "a", 5), (2, "b", 7), (run, "c", 1)], [(1, 10), (2, 20)])
-        place.run(at, FIRST, run, method="progressive")
-    spec, store = place.spec("sold", FIRST), open_store(place.uri)
-    publish_result(Day(store, spec, at), now=NOW)
+    published(place, format="delta", change=change_kind)
     table = DeltaTable(place.delivery("sales"))
     match what:
         case "delete":
@@ -375,15 +360,10 @@ def test_a_published_day_is_repaired_from_what_it_kept(
         case _:
             table.optimize.compact()
     place.look()
-    settings = Settings(temporal="early", buckets=2, prices=replace(SPARK, buckets=False))
-    with mock.patch.object(day_request, "to_source", pretended):
-        repair = find_repair(store, spec, DAY, now=NOW, settings=settings)
+    repair = found_repair(place)
     assert repair.is_needed == (what != "compact")
     if repair.is_needed:
-        assert any(way.is_delta for way in repair.plans), "what was kept cannot be gone on from"
-        by_delta = replace(repair, plans=tuple(way for way in repair.plans if way.is_delta))
-        prepared = begin_repair(by_delta, now=NOW)
-        place.check(execute(sail, StoredPlan.read(prepared.plan_uri), "r1"), FIRST, least=1)
+        check_repaired(place, repair)
 
 
 def run_twice(place: DeltaPlace, between: Any, **declared: Any) -> None:

@@ -6,32 +6,22 @@ import datetime as dt
 import gzip
 import json
 import os
-from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import pytest
 
-from forerun.include.days.handle import Day
-from forerun.include.past.repair import begin_repair, find_repair
-from forerun.include.reports.spec import ClockTime, MarkerFile, RunPolicy, RunTime, SourceSpec
-from forerun.include.runs import day_request
-from forerun.include.runs.prepare import publish_result
-from forerun.include.runs.stored_plan import StoredPlan
+from forerun.include.reports.spec import ClockTime, MarkerFile, SourceSpec
 from forerun.include.sources.delivery import SourceChangedError, delivery, verify_pin
 from forerun.include.sources.pins import SchemaDriftError, arrived_rows, pin_source
 from forerun.include.sources.samples import draw
 from forerun.include.sources.unread import SourceFileError
 from forerun.include.state.opening import open_store
 from forerun.include.state.records import Pin
-from forerun.planner.cost.prices import SPARK
-from forerun.planner.request import Settings
-from forerun.spark_jobs.executor import execute
 from tests.oracles.values import Row
 from tests.spark.lake import DAY, ENGINES, NOW, pinned, read
-from tests.spark.places import FIRST, Place, pretended
+from tests.spark.places import FIRST, Place, check_repaired, found_repair, published
 
 TYPES = {
     "k": "INT NOT NULL", "t": "STRING", "d": "DATE", "b": "BOOLEAN", "n": "DECIMAL(10,2)",
@@ -191,9 +181,11 @@ def test_what_is_missing_or_not_declared(tmp_path: Path) -> None:
     assert pin_of(tmp_path, '{"k": 1, "new": 2}\n', extra_columns="ignore").rows == 1
     with pytest.raises(SourceFileError, match=r"column k: JSON lines have no values of type MAP"):
         pin_of(tmp_path, "{}\n", types={"k": "MAP<STRING, INT>"})
-    deliver(tmp_path, gzip.compress(GOOD.encode())[:40], "2.jsonl.gz")
-    with pytest.raises(SourceFileError, match=r"2\.jsonl\.gz is no readable gzip"):
-        pinned(tmp_path, source(tmp_path, extra_columns="ignore"))
+    whole = gzip.compress(GOOD.encode())
+    for broken in (whole[:40], whole[:12] + b"\xff" * 20 + whole[32:], b"plain"):
+        deliver(tmp_path, broken, "2.jsonl.gz")
+        with pytest.raises(SourceFileError, match=r"2\.jsonl\.gz is no readable gzip"):
+            pinned(tmp_path, source(tmp_path, extra_columns="ignore"))
 
 
 class JsonPlace(Place):
@@ -234,16 +226,7 @@ def test_a_corrected_file_of_a_published_day_is_repaired_from_its_copy(
 ) -> None:
     """What the file held before lies in the store, so that it can be taken back."""
     place = JsonPlace(tmp_path, sail)
-    place.changes = {f"sold.{name}": {"format": "json"} for name in ("sales", "returns")}
-    place.changes["sold"] = {"policy": RunPolicy(
-        runs=(RunTime(at="12:00", weight=0.3), RunTime(at="24:00")), expected_repairs=1.0
-    )}  # fmt: skip
-    at = place.open("sold", FIRST)
-    for run in (1, 2):
-        place.deliver(run, [(1, "a", 5), (2, "b", 7), (run, "c", 1)], [(1, 10), (2, 20)])
-        place.run(at, FIRST, run, method="progressive")
-    spec, store = place.spec("sold", FIRST), open_store(place.uri)
-    publish_result(Day(store, spec, at), now=NOW)
+    published(place, format="json")
     first = Path(place.delivery("sales")) / "1.jsonl"
     new: list[Row] = [(1, "a", 6), (2, "b", 7)] if lies_there else []
     if lies_there:
@@ -252,11 +235,6 @@ def test_a_corrected_file_of_a_published_day_is_repaired_from_its_copy(
     else:
         first.unlink()
     place.delivered["sales"] = [*new, (1, "a", 5), (2, "b", 7), (2, "c", 1)]
-    settings = Settings(temporal="early", buckets=2, prices=replace(SPARK, buckets=False))
-    with mock.patch.object(day_request, "to_source", pretended):
-        repair = find_repair(store, spec, DAY, now=NOW, settings=settings)
-    assert {change.uri for change in repair.corrections} == {f"file://{first}"}
-    by_delta = replace(repair, plans=tuple(way for way in repair.plans if way.is_delta))
-    assert by_delta.plans, "what was kept cannot be gone on from"
-    prepared = begin_repair(by_delta, now=NOW)
-    place.check(execute(sail, StoredPlan.read(prepared.plan_uri), "r1"), FIRST, least=1)
+    repair = found_repair(place)
+    assert {change.uri for change in repair.corrections or ()} == {f"file://{first}"}
+    check_repaired(place, repair)

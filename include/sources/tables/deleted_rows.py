@@ -45,8 +45,8 @@ def rows_at(
     digest = hashlib.sha256(memoryview(positions.buffers()[1])[: 8 * len(positions)]).hexdigest()
     of = "left of" if left else "deleted in"
     return Raw(
-        key=file.key,
-        identity=(of, str(file.size), file.identity, digest, *columns),
+        file=file,
+        identity=(of, digest, *columns),
         read=partial(_read, location, file, positions, tuple(columns), left=left),
         weight=1 if left else -1,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -28,13 +28,21 @@ TIMES = pa.array([0, 86_400_000_000, -1, None], pa.timestamp("us", "UTC"))
 ROWS = pa.table({"k": [1, 2, 3, 4], "t": TIMES, "l": [[1], [], None, [None, 2]]})
 
 
-def raw(rows: pa.Table, started: threading.Barrier | None = None) -> Raw:
+def raw(
+    folder: Path, rows: pa.Table = ROWS, name: str = "a", meanwhile: Callable[[], object] = int
+) -> Raw:
+    """Rows that a file is said to hold; something may be done while it is read."""
+
     def read(declared: Sequence[ColumnSpec]) -> pa.RecordBatchReader:
-        if started:
-            started.wait(10)
+        meanwhile()
         return rows.to_reader(max_chunksize=1)
 
-    return Raw(key="in/a", identity=("1",), read=read)
+    (folder / "in").mkdir(exist_ok=True)
+    (folder / "in" / name).write_text(name)
+    at = place(folder)
+    file = at.store.stat(f"{at.key}/{name}")
+    assert file is not None
+    return Raw(file=file, identity=("1",), read=read)
 
 
 def place(folder: Path) -> Location:
@@ -54,27 +62,38 @@ def held(files: Sequence[PinnedFile]) -> list[dict[str, object]]:
 def test_rows_are_copied_once_though_two_pins_are_made_at_once(
     store_uri: str, tmp_path: Path
 ) -> None:
-    store, started, found = open_store(store_uri), threading.Barrier(2), []
+    store, started, found = open_store(store_uri), threading.Barrier(2, timeout=10), []
+    asked = raw(tmp_path, meanwhile=started.wait)
 
     def copy() -> None:
-        found.append(copies(store, place(tmp_path), raw(ROWS, started)))
+        found.append(copies(store, place(tmp_path), asked))
 
     both = [threading.Thread(target=copy) for _ in range(2)]
     for one in both:
         one.start()
     for one in both:
         one.join()
-    assert found[0] == found[1] == copies(store, place(tmp_path), raw(ROWS))
+    assert found[0] == found[1] == copies(store, place(tmp_path), asked), "it is read no more"
     listed = [file.key for file in store.list(spool_folder("s-1"))]
     assert len(listed) == 2, "a record, and the file that it names"
 
 
-def test_many_are_copied_at_once_each_with_its_own_rows(store_uri: str, tmp_path: Path) -> None:
-    def numbered(number: int) -> Raw:
-        rows = pa.table({"k": [number] * (number + 1)})
-        return Raw(key=f"in/{number}", identity=(), read=lambda _: rows.to_reader())
+def test_a_file_that_is_written_again_while_it_is_copied_is_not_pinned(tmp_path: Path) -> None:
+    """Its copy would be named by what it was, and read again when the file is that once more."""
+    path = tmp_path / "in" / "a"
+    for change in (lambda: path.write_text("other"), path.unlink):
+        store = FileStore(tmp_path / "s")
+        with pytest.raises(SourceFileError, match="in/a was written again while it was being"):
+            copies(store, place(tmp_path), raw(tmp_path, meanwhile=change))
+        assert not [file for file in store.list("spools") if file.key.endswith(".json")]
+    assert held(copies(store, place(tmp_path), raw(tmp_path))) == ROWS.to_pylist()
 
-    store, asked = open_store(store_uri), [numbered(number) for number in range(25)]
+
+def test_many_are_copied_at_once_each_with_its_own_rows(store_uri: str, tmp_path: Path) -> None:
+    store = open_store(store_uri)
+    asked = [
+        raw(tmp_path, pa.table({"k": [number] * (number + 1)}), str(number)) for number in range(25)
+    ]
     found = Spool(store, "s-1", None).files(place(tmp_path), asked, ())
     counts = [[(file.rows, file.columns[0].minimum) for file in files] for files in found]
     assert counts == [[(number + 1, str(number))] for number in range(25)]
@@ -85,10 +104,10 @@ def test_many_rows_are_many_files_in_their_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_PART", 1)
-    files = copies(FileStore(tmp_path), place(tmp_path), raw(ROWS))
+    files = copies(FileStore(tmp_path), place(tmp_path), raw(tmp_path))
     assert [file.rows for file in files] == [1, 1, 1, 1]
     assert held(files) == ROWS.to_pylist()
-    none = Raw(key="in/b", identity=(), read=lambda _: ROWS.slice(0, 0).to_reader())
+    none = raw(tmp_path, ROWS.slice(0, 0), "b")
     assert [file.rows for file in copies(FileStore(tmp_path), place(tmp_path), none)] == [0]
 
 
@@ -128,8 +147,9 @@ def test_dates_of_an_old_calendar_are_not_copied(tmp_path: Path) -> None:
 
 def test_copies_go_with_the_last_pin_that_names_them(tmp_path: Path) -> None:
     store = FileStore(tmp_path / "s")
-    other = Raw(key="in/b", identity=("1",), read=lambda _: ROWS.to_reader())
-    named, gone = Spool(store, "s-1", None).files(place(tmp_path), [raw(ROWS), other], ())
+    named, gone = Spool(store, "s-1", None).files(
+        place(tmp_path), [raw(tmp_path), raw(tmp_path, name="b")], ()
+    )
     pin = Pin(
         source="s-1", name="s", day="2026-01-01", number=1, path="/in", format="json",
         pinned_at="2026-01-01T00:00:00+00:00", files=named,
