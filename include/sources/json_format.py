@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import re
 import zlib
 from collections.abc import Iterator, Sequence
@@ -85,11 +86,17 @@ def _read(
         raise _vanished(location, file) from None
     if file.key.endswith(".gz"):
         handle = cast("BinaryIO", gzip.GzipFile(fileobj=handle))
-    return pa.RecordBatchReader.from_batches(schema, _batches(uri, handle, schema, ignores=ignores))
+    batches = _batches(uri, handle, schema, declared, ignores=ignores)
+    return pa.RecordBatchReader.from_batches(schema, batches)
 
 
 def _batches(
-    uri: str, handle: BinaryIO, schema: pa.Schema, *, ignores: bool
+    uri: str,
+    handle: BinaryIO,
+    schema: pa.Schema,
+    declared: Sequence[ColumnSpec],
+    *,
+    ignores: bool,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows, some megabytes of text at a time. Raises SourceFileError naming a line."""
     lines = 0
@@ -99,7 +106,7 @@ def _batches(
                 rows = _table(block, schema, ignores=ignores)
             except ValueError as error:
                 for number, line in enumerate(block.split(b"\n"), lines + 1):
-                    _refuse_line(f"{uri}, line {number}", line, schema, ignores=ignores)
+                    _refuse_line(f"{uri}, line {number}", line, schema, declared, ignores=ignores)
                 raise SourceFileError(
                     f"{uri}, after line {lines}: {error}", hint=_ONE_OBJECT
                 ) from None
@@ -120,14 +127,41 @@ def _next(uri: str, handle: BinaryIO) -> bytes:
     return block if block.endswith(b"\n") or not block else block + b"\n"
 
 
-def _refuse_line(place: str, line: bytes, schema: pa.Schema, *, ignores: bool) -> None:
-    """Raise SourceFileError if a line is not an object as declared."""
+def _refuse_line(
+    place: str, line: bytes, schema: pa.Schema, declared: Sequence[ColumnSpec], *, ignores: bool
+) -> None:
+    """Raise SourceFileError if a line is not an object as declared, naming the key that is not."""
+    import pyarrow as pa
+
+    line += b"\n"
     try:
-        _table(line + b"\n", schema, ignores=ignores)
+        _table(line, schema, ignores=ignores)
+        return
+    except _NoLinesError as error:
+        raise SourceFileError(f"{place}: {error}", hint=_ONE_OBJECT) from None
     except ValueError as error:
-        text = _ROW.sub("", str(error).splitlines()[0]).removeprefix("JSON parse error: ")
-        hint = _ONE_OBJECT if isinstance(error, _NoLinesError) else _AS_DECLARED
-        raise SourceFileError(f"{place}: {text}", hint=hint) from None
+        said = error
+    try:
+        keys = json.loads(line).keys()
+    except ValueError:  # no JSON: no key is to blame
+        raise SourceFileError(f"{place}: {_text(said)}", hint=_ONE_OBJECT) from None
+    if not ignores and (unknown := sorted(keys - set(schema.names))):
+        raise SourceFileError(
+            f"{place}: the key {unknown[0]!r} is not declared",
+            hint='Declare the column, or say extra_columns="ignore" of the source.',
+        )
+    for column, field in zip(declared, schema, strict=True):
+        try:
+            _table(line, pa.schema([field]), ignores=True)
+        except ValueError as error:
+            place, said = f"{place}, column {column.name} {column.type}", error
+            break
+    raise SourceFileError(f"{place}: {_text(said)}", hint=_AS_DECLARED)
+
+
+def _text(error: ValueError) -> str:
+    """What Arrow says of a value, without the row that it counts by itself."""
+    return _ROW.sub("", str(error).splitlines()[0]).removeprefix("JSON parse error: ")
 
 
 class _NoLinesError(ValueError):
@@ -137,17 +171,17 @@ class _NoLinesError(ValueError):
 def _table(block: bytes, schema: pa.Schema, *, ignores: bool) -> pa.Table:
     """Return the rows of some lines. Raises ValueError for one that is not as declared."""
     import pyarrow as pa
-    from pyarrow import json
+    from pyarrow import json as arrow_json
 
     wanted = _objects(block)
     if not wanted:
         return schema.empty_table()
     block.decode()
     as_text = pa.schema([(field.name, _as_text(field.type)) for field in schema])
-    rows = json.read_json(
+    rows = arrow_json.read_json(
         io.BytesIO(block),
-        read_options=json.ReadOptions(use_threads=False, block_size=len(block) + 1),
-        parse_options=json.ParseOptions(
+        read_options=arrow_json.ReadOptions(use_threads=False, block_size=len(block) + 1),
+        parse_options=arrow_json.ParseOptions(
             explicit_schema=as_text, unexpected_field_behavior="ignore" if ignores else "error"
         ),
     )

@@ -135,15 +135,15 @@ def test_lines_in_a_bucket_are_copied_into_a_bucket(store_uri: str) -> None:
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ('{"k": "1"}', r"Column\(/k\) changed from number to string"),
+        ('{"k": "1"}', r"column k INT: Column\(/k\) changed from number to string"),
         ('{"k": 1.0}', "couldn't parse:1.0"),
         ('{"k": 2147483648}', "couldn't parse:2147483648"),
-        ('{"k": 1, "d": "2026-02-30"}', "2026-02-30"),
+        ('{"k": 1, "d": "2026-02-30"}', "column d DATE: .*2026-02-30"),
         ('{"k": 1, "b": "true"}', r"Column\(/b\) changed from boolean to string"),
-        ('{"k": 1, "n": 1.505}', "1.505 requires scale 3"),
-        ('{"k": 1, "at": "2026-01-02 03:04:05"}', "expected a zone offset"),
+        ('{"k": 1, "n": 1.505}', r"column n DECIMAL\(10,2\): .*1.505 requires scale 3"),
+        ('{"k": 1, "at": "2026-01-02 03:04:05"}', "column at TIMESTAMP: .*expected a zone offset"),
         ('{"k": 1, "s": {"z": 1}}', "unexpected field"),
-        ('{"k": 1, "K": 1}', "unexpected field"),
+        ('{"k": 1, "K": 1}', "the key 'K' is not declared"),
         ('{"k": 1, "k": 2}', "specified twice"),
         ('{"k": 1', "Missing a comma or '}'"),
         ('{"k": 1} {"k": 2}', "2 objects in 1 lines"),
@@ -159,7 +159,7 @@ def test_a_line_that_is_not_as_declared_is_refused_by_file_and_line(
     tmp_path: Path, line: str | bytes, why: str
 ) -> None:
     text = line.encode() if isinstance(line, str) else line
-    with pytest.raises(SourceFileError, match=rf"in/1\.jsonl, line 5: .*({why})") as caught:
+    with pytest.raises(SourceFileError, match=rf"in/1\.jsonl, line 5[:,] .*({why})") as caught:
         pin_of(tmp_path, GOOD.encode() + b"\n" + text + b'\n{"k": 9}\n')
     assert caught.value.hint
 
@@ -176,7 +176,7 @@ def test_what_is_missing_or_not_declared(tmp_path: Path) -> None:
     assert pin_of(tmp_path, "").rows == 0
     with pytest.raises(SchemaDriftError, match="column k: expected INT without NULL, found 1 NULL"):
         pin_of(tmp_path, "{}\n")
-    with pytest.raises(SourceFileError, match="line 1: unexpected field"):
+    with pytest.raises(SourceFileError, match="line 1: the key 'new' is not declared"):
         pin_of(tmp_path, '{"k": 1, "new": 2}\n')
     assert pin_of(tmp_path, '{"k": 1, "new": 2}\n', extra_columns="ignore").rows == 1
     with pytest.raises(SourceFileError, match=r"column k: JSON lines have no values of type MAP"):
