@@ -214,7 +214,7 @@ def _shared_pins(query: LiftedQuery, days: Sequence[OneDay]) -> dict[str, Pin]:
 def _exact_folder(pin: Pin) -> str:
     """The URI of the folder of a source, if an engine that reads the whole folder reads the pinned
     files and no other; else empty."""
-    if not pin.files or pin.more_paths:
+    if not pin.files or pin.more_paths or any(file.origin for file in pin.files):
         return ""
     location = locate(pin.path)
     start = len(location.key) + 1

@@ -8,29 +8,23 @@ in no plan, no record and no command line, and no text of what holds them shows 
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
-import sys
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import urlsplit
 
+from forerun.include.machine.connections import Connection, connection, is_airflow_loaded
 from forerun.include.machine.options import AWS_CONN_ID, environment
 from forerun.planner.errors import ForerunError
 
-_KEPT_S = 300.0
-"""A connection is asked for again after so long: keys change."""
 _NOT_READ = (
     "role_arn", "role_kwargs", "assume_role_method", "profile_name", "session_kwargs",
     "assume_role_kwargs",
 )  # fmt: skip
-_KNOWN: dict[tuple[str, int], tuple[float, AwsConnection]] = {}
 
 
 class AwsConnectionError(ForerunError):
-    """The Airflow connection for S3 is not there, or says something that is not read."""
+    """The Airflow connection for S3 says something that is not read."""
 
     code = "aws-connection"
 
@@ -60,52 +54,24 @@ class AwsConnection:
 
 def wanted_connection() -> str:
     """Return the id of the connection for S3 where Airflow is loaded and names one; else empty."""
-    if getattr(sys.modules.get("airflow.configuration"), "conf", None) is None:
-        return ""
-    return environment().get(AWS_CONN_ID.variable, "")
+    return environment().get(AWS_CONN_ID.variable, "") if is_airflow_loaded() else ""
 
 
 def aws_connection() -> AwsConnection | None:
     """Return the connection for S3, None where there is none to use. Raises
-    :class:`AwsConnectionError` for one that is not there, or that is not read."""
+    :class:`AwsConnectionError` for what is not read of it, and
+    :class:`forerun.include.machine.connections.UnknownConnectionError` if it is not there."""
     name = wanted_connection()
-    if not name:
-        return None
-    if is_kept(name):
-        return _KNOWN[name, os.getpid()][1]
-    sdk = importlib.import_module("airflow.sdk")
-    try:
-        found = sdk.Connection.get(name)
-    except Exception as error:  # noqa: BLE001 - whatever backend of secrets the deployment has
-        raise AwsConnectionError(
-            f"the Airflow connection {name} for S3 cannot be read: {type(error).__name__}",
-            hint=f"Add it (airflow connections add {name} --conn-type aws ...), or correct "
-            f"{AWS_CONN_ID.variable}.",
-        ) from None
-    return remember(name, found)
+    return read_connection(name, connection(name)) if name else None
 
 
-def is_kept(name: str) -> bool:
-    """Return whether this process has asked for a connection a short while ago."""
-    kept = _KNOWN.get((name, os.getpid()))
-    return kept is not None and time.monotonic() - kept[0] < _KEPT_S
-
-
-def remember(name: str, connection: Any) -> AwsConnection:
-    """Keep a connection of Airflow for this process, and return it as it is read. For loops that
-    cannot wait where it is wanted."""
-    found = read_connection(name, connection)
-    _KNOWN[name, os.getpid()] = (time.monotonic(), found)
-    return found
-
-
-def read_connection(name: str, connection: Any) -> AwsConnection:
-    """Read a connection of Airflow of type ``aws``, as its Amazon provider has them. Raises
+def read_connection(name: str, found: Connection) -> AwsConnection:
+    """Read a connection of type ``aws``, as Airflow's Amazon provider has them. Raises
     :class:`AwsConnectionError` for what is not read of it."""
-    extra: Mapping[str, Any] = connection.extra_dejson or {}
-    if connection.conn_type not in ("aws", "s3"):
+    extra = found.extra
+    if found.kind not in ("aws", "s3"):
         raise AwsConnectionError(
-            f"the connection {name} for S3 is of type {connection.conn_type}",
+            f"the connection {name} for S3 is of type {found.kind}",
             hint="Name one of type aws.",
         )
     if unread := [each for each in _NOT_READ if extra.get(each)]:
@@ -113,7 +79,7 @@ def read_connection(name: str, connection: Any) -> AwsConnection:
             f"the connection {name} for S3 has {unread[0]}, which Forerun does not read",
             hint="Give it a login and a password, or neither: the machine's own role then holds.",
         )
-    if bool(connection.login) != bool(connection.password):
+    if bool(found.login) != bool(found.password):
         raise AwsConnectionError(
             f"the connection {name} for S3 has one of login and password",
             hint="They are the access key and its secret: give both, or neither.",
@@ -128,8 +94,8 @@ def read_connection(name: str, connection: Any) -> AwsConnection:
     return AwsConnection(
         endpoint=endpoint,
         region=str(extra.get("region_name") or ""),
-        key=connection.login or "",
-        secret=connection.password or "",
+        key=found.login,
+        secret=found.password,
         token=str(extra.get("aws_session_token") or ""),
     )
 

@@ -6,11 +6,13 @@ the day is already late, or be waited for until somebody looks.
 
 from __future__ import annotations
 
+import re
 from urllib.parse import urlsplit
 
 from forerun.include.reports.fields import SpecError
 
 SUPPORTED = "an absolute path (/lake/orders), file:///path, or s3://bucket/prefix (s3a:// as well)"
+_SERVICE = re.compile(r"([a-z]+)://[A-Za-z0-9_.-]+/[^/@\s\x00-\x1f]+\Z")
 _ELSEWHERE = {
     "gs": "Google Cloud Storage",
     "abfs": "Azure storage",
@@ -60,6 +62,26 @@ def check_place(uri: str, what: str, *, root: bool = False) -> None:
         raise _unsupported(f"{what} {uri!r} names no bucket")
     if parts.scheme != "file" and not root and not parts.path.strip("/"):
         raise _unsupported(f"{what} {uri!r} names a bucket and no folder in it")
+
+
+def check_service(uri: str, what: str, scheme: str, holds: str) -> None:
+    """Raise :class:`SpecError` unless ``uri`` is ``<scheme>://<connection>/<name>``: the id of an
+    Airflow connection, and the name of what ``holds`` says, such as ``a topic``."""
+    if (found := _SERVICE.match(uri)) and found[1] == scheme:
+        return
+    shown = repr(uri) if "@" not in uri else "that holds credentials"
+    raise SpecError(
+        f"{what} {shown} does not name {holds}",
+        hint=f"Write {scheme}://shop/name: the id of an Airflow connection, which says where the "
+        f"server is and how to log in, and the name of {holds}.",
+    )
+
+
+def split_service(uri: str) -> tuple[str, str]:
+    """Return the id of the connection and the name that the URI of a service has."""
+    _, _, rest = uri.partition("://")
+    connection, _, name = rest.partition("/")
+    return connection, name
 
 
 def _check_path(path: str, what: str) -> None:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Literal
 
 from forerun.include.reports.changes import Change, in_files
-from forerun.include.reports.complete_when import CompleteWhen
+from forerun.include.reports.complete_when import (
+    CompleteWhen,
+    ExpectedCount,
+    HourlyMarkers,
+    MarkerFile,
+)
 from forerun.include.reports.expectations import Expectation
 from forerun.include.reports.fields import SpecError, label, take_fields
 from forerun.include.reports.keywords import names_its_fields
 from forerun.include.reports.names import check_name, check_unique
-from forerun.include.reports.period import Over, days_from
-from forerun.include.reports.places import check_place
+from forerun.include.reports.period import Over, Period, days_from
+from forerun.include.reports.places import check_place, check_service
 from forerun.planner.algebra.types import DataType, parse_type
 from forerun.planner.contract.plan_v1 import ColumnSpec, ForeignKey
 
@@ -45,6 +50,8 @@ class SourceSpec:
     """The declared schema, in Spark's types; files that differ from it are refused."""
     format: str = "parquet"
     """The format of the files, ``parquet``, ``csv`` or ``json`` (an object in each line); or
+    ``kafka``, a topic whose messages are such objects, with the path ``kafka://shop/orders`` for
+    the topic ``orders`` of the server that the Airflow connection ``shop`` names; or
     ``delta`` or ``iceberg``, a table whose log says which files are in it. Its path is the folder
     of the table, and may go on with partitions of it: ``/lake/sales/dt={ds}`` reads those rows of
     the table in ``/lake/sales`` alone."""
@@ -82,6 +89,11 @@ class SourceSpec:
     extra_columns: Literal["refuse", "ignore"] = "refuse"
     """What becomes of a file with columns that are not declared: it is refused (``refuse``), or
     they are not read (``ignore``)."""
+    lost_rows: Literal["refuse", "accept"] = "refuse"
+    """What becomes of a day of a topic whose first messages may have been deleted before they were
+    read: it is refused (``refuse``), or has those that are left (``accept``)."""
+    timezone: str = ""
+    """The time zone of a topic's days; by default that of the report."""
     narrower_types: Literal["refuse", "widen"] = "refuse"
     """What becomes of a file with a column in another type than the declared one: it is refused
     (``refuse``), or read if Spark widens it value for value (``widen``)."""
@@ -89,6 +101,11 @@ class SourceSpec:
     def __post_init__(self) -> None:
         take_fields(self, label("source", self.name))
         _check_source(self)
+
+    def within(self, period: Period | None, timezone: str) -> SourceSpec:
+        """Return the source as a report with this period and time zone reads it."""
+        zone = self.timezone or (timezone if self.format in SERVICES else "")
+        return replace(self, over=self.over or period, timezone=zone)
 
     @property
     def file_columns(self) -> tuple[ColumnSpec, ...]:
@@ -123,6 +140,9 @@ class SourceSpec:
         parts = [self.path]
         if self.over and self.has_day_folders:
             parts.append(f"over {self.over}")
+        if self.format in SERVICES:  # its copies are all that a later run has, with these columns
+            parts.append(f"of {self.over or 'days'} in {self.timezone}")
+            parts += (f"{column.name} {column.type}" for column in self.columns)
         if named := set(self.partitioned_by):
             parts.append(
                 f"by {', '.join(f'{c.name} {c.type}' for c in self.columns if c.name in named)}"
@@ -143,10 +163,12 @@ class SourceSpec:
         return _PLACEHOLDER.sub(lambda match: values[match[1]], self.path)
 
 
-FORMATS = ("parquet", "csv", "json", "delta", "iceberg")
+FORMATS = ("parquet", "csv", "json", "delta", "iceberg", "kafka")
 """The names of :data:`forerun.include.sources.formats.FORMATS`, which a value need not import."""
 LOGGED = ("delta", "iceberg")
 """Those of tables with a log: it says itself which columns are partitions, and what goes."""
+SERVICES = {"kafka": "a topic"}
+"""Those that are asked of a server by an Airflow connection, and what holds the rows there."""
 
 
 def _check_source(source: SourceSpec) -> None:
@@ -176,7 +198,10 @@ def _check_source(source: SourceSpec) -> None:
             f"{what}: the path {source.path!r} has a brace without its partner",
             hint=f"Known are {', '.join('{' + name + '}' for name in _PLACEHOLDERS)}.",
         )
-    check_place(source.path, f"{what}: the path")
+    if source.format in SERVICES:
+        _check_service(source, what)
+    else:
+        check_place(source.path, f"{what}: the path")
     if source.sample is not None and not 0 <= source.sample <= MOST_SAMPLED:
         raise SpecError(
             f"{what}: a sample of {source.sample} rows",
@@ -184,6 +209,29 @@ def _check_source(source: SourceSpec) -> None:
         )
     _check_columns(source, what)
     _check_arrival(source, what)
+
+
+def _check_service(source: SourceSpec, what: str) -> None:
+    """Refuse what a server cannot be asked, or what has no meaning there."""
+    check_service(source.path, f"{what}: the path", source.format, SERVICES[source.format])
+    if isinstance(source.complete_when, MarkerFile | HourlyMarkers | ExpectedCount):
+        kind = type(source.complete_when).__name__
+        raise SpecError(
+            f"{what}: {kind}, which counts files, and {source.path} has none",
+            hint="Its day is complete by ClockTime, or by the AssetEvent of who writes it.",
+        )
+    for given, name in (
+        (source.has_day_folders, "a placeholder in its path"),
+        (source.partitioned_by, "partitioned_by"),
+        (source.change == "changelog", 'change="changelog"'),
+        (source.arrival == "static", 'arrival="static"'),
+    ):
+        if given:
+            raise SpecError(
+                f"{what}: {name}, with the format {source.format}",
+                hint="A topic has one name for all days, and messages are only added to it: leave "
+                "that out.",
+            )
 
 
 def _check_columns(source: SourceSpec, what: str) -> None:

@@ -161,9 +161,8 @@ class ReportSpec:
 
     def __post_init__(self) -> None:
         take_fields(self, label("report", self.name))
-        if self.period is not None:
-            sources = (replace(s, over=s.over or self.period) for s in self.sources)
-            object.__setattr__(self, "sources", tuple(sources))
+        sources = tuple(source.within(self.period, self.timezone) for source in self.sources)
+        object.__setattr__(self, "sources", sources)
         _check_report(self)
         names = (column.name for source in self.sources for column in source.columns)
         object.__setattr__(self, "sql", with_due(self.with_source_names(self.sql), self.now, names))

@@ -102,10 +102,11 @@ def verify_pin(pin: Pin) -> None:
     if not pin.files:
         return
     form = format_of(pin.format)
-    locations = [locate(path) for path in (*pin.more_paths, pin.path)]
-    location = locations[-1]
-    listed = {location.store.uri(file.key): file for file in form.stored(locations)}
-    listed |= _spooled(pin.files)
+    listed, location = _spooled(pin.files), None
+    if form.has_files:
+        locations = [locate(path) for path in (*pin.more_paths, pin.path)]
+        location = locations[-1]
+        listed |= {location.store.uri(file.key): file for file in form.stored(locations)}
     there: list[tuple[PinnedFile, str]] = []
     for file in pin.files:
         found = listed.get(file.uri)
@@ -116,7 +117,7 @@ def verify_pin(pin: Pin) -> None:
         if (found.size, found.identity) != (file.size, file.identity):
             raise _changed(pin, file.uri, "was changed after it was pinned")
         there.append((file, found.key))
-    if changed := sorted(changed_contents(form, location, there)):
+    if location and (changed := sorted(changed_contents(form, location, there))):
         raise _changed(pin, changed[0], "was changed after it was pinned")
 
 

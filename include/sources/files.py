@@ -5,21 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from forerun.include.sources.constants import Constants
+from forerun.include.sources.raw import Raw
 from forerun.include.sources.table_formats import refuse_tables_below
 from forerun.include.state.file_store import FileStore
 from forerun.include.state.opening import refuse_credentials
 from forerun.include.state.records import Pin, PinnedFile
 from forerun.include.state.store import Store, StoredFile, is_hidden
-from forerun.planner.contract import ColumnSpec
 from forerun.planner.errors import ForerunError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 class SourcePathError(ForerunError):
@@ -31,11 +28,11 @@ class SourcePathError(ForerunError):
 @dataclass(frozen=True, slots=True)
 class TableVersion:
     """A version of a table that keeps a log: ``table`` tells it from one that is created anew in
-    its place. ``columns``: those that it has in this version."""
+    its place. ``columns``: those that it has in this version; None where only the rows say it."""
 
     table: str
     version: int
-    columns: tuple[str, ...]
+    columns: tuple[str, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,67 +88,87 @@ class Location:
 
 
 @dataclass(frozen=True, slots=True)
-class Raw:
-    """Rows of a source that no engine reads where they lie: they are spooled first
-    (:mod:`forerun.include.sources.spool`).
-
-    ``file``: the one that holds them. ``identity``: what tells them from other rows of that file.
-    ``weight``: how often each row counts, -1 for rows that are deleted in a file. ``read`` gives
-    the rows, with the declared columns where the file says no types; it raises
-    :class:`forerun.include.sources.unread.SourceFileError` for rows that are not as declared.
-    """
-
-    file: StoredFile
-    identity: tuple[str, ...]
-    read: Callable[[Sequence[ColumnSpec]], pa.RecordBatchReader]
-    weight: int = 1
-
-
-@dataclass(frozen=True, slots=True)
 class Listing:
-    """The data files of a source, by key, and where the folder of its last day lies.
+    """The data files of a source, by key, and where the folder of its last day lies; None of a
+    source that is asked for its rows, and has no files.
 
     ``raw``: rows beside those of the files, which have to be spooled. ``constants``: by key, what
     the files lack since it is the same in all their rows. ``table``: the version of the table that
     has these files, of a format with a log. ``kept``: files of the last pin that hold the same rows
-    still, though the table has written them into others.
+    still, though they are no longer, or elsewhere, in the source.
     """
 
-    location: Location
-    files: tuple[StoredFile, ...]
+    folder: Location | None
+    files: tuple[StoredFile, ...] = ()
     raw: tuple[Raw, ...] = ()
     constants: Mapping[str, Constants] = field(default_factory=dict)
     table: TableVersion | None = None
     kept: tuple[PinnedFile, ...] = ()
 
     @property
+    def location(self) -> Location:
+        """The folder. Raises :class:`SourcePathError` for a source that has none."""
+        if self.folder is None:
+            raise SourcePathError(
+                "the source has no files", hint="What is asked for here is known of files alone."
+            )
+        return self.folder
+
+    @property
     def keys(self) -> frozenset[str]:
         """The files that hold the rows of the source, whatever is read in their place."""
-        return frozenset((*(one.key for one in self.files), *(one.file.key for one in self.raw)))
+        return frozenset([file.key for file in self.files] + [one.key for one in self.raw])
+
+
+@dataclass(frozen=True, slots=True)
+class Days:
+    """The instants between which the days lie that a report reads, in a source that tells them
+    apart by time."""
+
+    begin: datetime
+    end: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a format is asked to list: folders of one store, the last one that of the last day.
+    """What a format is asked to list: the places of a source, the last one that of the last day.
 
     ``is_marker`` tells the paths of markers below a folder, which are no data. ``last`` is the
     newest pin of the same source, if there is one; ``catalog`` the name of the table in a catalog,
     of a format whose tables have one. ``signed``: whether rows may be taken back; ``ignores``:
-    whether what is not declared is left out.
+    whether what is not declared is left out; ``accepts_loss``: whether rows that the source has
+    deleted before they were read are done without. ``days``: of a source that tells days by time.
     """
 
-    locations: Sequence[Location]
+    paths: Sequence[str]
     is_marker: Callable[[str], bool] | None = None
     last: Pin | None = None
     catalog: str = ""
     signed: bool = False
     ignores: bool = False
+    accepts_loss: bool = False
+    days: Days | None = None
+
+    @property
+    def locations(self) -> list[Location]:
+        """The places as folders of one store. Raises :class:`SourcePathError` for days that lie in
+        different buckets."""
+        found = [locate(path) for path in self.paths]
+        roots = {location.store.root for location in found}
+        if len(roots) > 1:
+            raise SourcePathError(
+                f"the source lies in {len(roots)} buckets: {', '.join(sorted(roots))}",
+                hint="Let the days that one report reads lie in one bucket.",
+            )
+        return found
 
 
-def listed_below(asked: Asked, suffix: str) -> Listing:
+def listed_below(
+    locations: Sequence[Location], suffix: str, is_marker: Callable[[str], bool] | None = None
+) -> Listing:
     """List the files that lie below the folders (:meth:`Location.files`)."""
-    found = {f.key: f for at in asked.locations for f in at.files(suffix, asked.is_marker)}
-    return Listing(asked.locations[-1], tuple(found[key] for key in sorted(found)))
+    found = {file.key: file for at in locations for file in at.files(suffix, is_marker)}
+    return Listing(locations[-1], tuple(found[key] for key in sorted(found)))
 
 
 def locate(path: str) -> Location:

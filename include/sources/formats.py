@@ -14,6 +14,7 @@ from forerun.include.sources.csv_format import CsvFormat
 from forerun.include.sources.files import Asked, Listing, Location
 from forerun.include.sources.json_format import JsonFormat
 from forerun.include.sources.parquet.format import ParquetFormat
+from forerun.include.sources.services.kafka_format import KafkaFormat
 from forerun.include.sources.tables.delta_format import DeltaFormat
 from forerun.include.sources.tables.iceberg_format import IcebergFormat
 from forerun.include.state.records import PinnedFile
@@ -55,14 +56,19 @@ class SourceFormat(Protocol):
         ...
 
     @property
+    def has_files(self) -> bool:
+        """Whether a source is files. Others are asked for their rows, all of which are copied."""
+        ...
+
+    @property
     def has_log(self) -> bool:
         """Whether a log says which files are in a table; of others, all below a folder are."""
         ...
 
     def listed(self, asked: Asked) -> Listing:
         """The data files in folders of one store, without markers; of a format with a log, those of
-        its newest version. A table that was only compacted since the last pin of it has the files
-        of that pin.
+        its newest version; of one without files, rows that are to be copied. A table that was only
+        compacted since the last pin of it has the files of that pin.
 
         Raises :class:`forerun.include.sources.table_formats.TableFormatError` if a table of another
         format lies there.
@@ -109,6 +115,7 @@ _EACH: tuple[SourceFormat, ...] = (
     JsonFormat(),
     DeltaFormat(),
     IcebergFormat(),
+    KafkaFormat(),
 )
 FORMATS: dict[str, SourceFormat] = {each.name: each for each in _EACH}
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import date
+from datetime import date, timedelta
+from zoneinfo import ZoneInfo
 
+from forerun.include.reports.clock import parse_time, parse_zone
 from forerun.include.reports.complete_when import CompleteWhen, HourlyMarkers, MarkerFile
 from forerun.include.reports.spec import SourceSpec
 from forerun.include.sources.constants import Constants, in_folders, with_constants
-from forerun.include.sources.files import Asked, Listing, SourcePathError, locate
+from forerun.include.sources.files import Asked, Days, Listing
 from forerun.include.sources.formats import format_of
 from forerun.include.state.records import Pin, PinnedFile
 from forerun.include.state.store import StoredFile
@@ -23,26 +25,32 @@ def data_files(source: SourceSpec, day: date, last: Pin | None = None) -> Listin
     whatever its name. A table is listed as one that goes on from ``last``, the newest pin of it.
 
     Raises :class:`forerun.include.sources.table_formats.TableFormatError` if a table of another
-    format lies there, and :class:`SourcePathError` for days that lie in different buckets.
+    format lies there, and :class:`forerun.include.sources.files.SourcePathError` for days that lie
+    in different buckets.
     """
-    locations = [locate(path) for path in source.folders_on(day)]
-    roots = {location.store.root for location in locations}
-    if len(roots) > 1:
-        raise SourcePathError(
-            f"source {source.name} lies in {len(roots)} buckets: {', '.join(sorted(roots))}",
-            hint="Let the days that one report reads lie in one bucket.",
-        )
-    markers = _markers(source.complete_when)
+    zone = parse_zone(source.timezone) if source.timezone else None
     asked = Asked(
-        locations, markers, last, source.catalog,
-        signed=source.change == "changelog", ignores=source.extra_columns == "ignore",
-    )  # fmt: skip
+        paths=tuple(source.folders_on(day)),
+        is_marker=_markers(source.complete_when),
+        last=last,
+        catalog=source.catalog,
+        signed=source.change == "changelog",
+        ignores=source.extra_columns == "ignore",
+        accepts_loss=source.lost_rows == "accept",
+        days=_between(source, day, zone) if zone else None,
+    )
     listing = format_of(source.format).listed(asked)
-    if not source.partitioned_by:
+    if not source.partitioned_by or listing.folder is None:
         return listing
     uri = listing.location.store.uri
     named = {key: in_folders(uri(key), key, source.partitioned_by) for key in listing.keys}
     return replace(listing, constants=named)
+
+
+def _between(source: SourceSpec, day: date, zone: ZoneInfo) -> Days:
+    midnight = parse_time("00:00", "the start of a day")
+    first = source.over.bounds(day)[0] if source.over is not None else day
+    return Days(midnight.on(first, zone), midnight.on(day + timedelta(days=1), zone))
 
 
 def describe_files(
@@ -51,6 +59,8 @@ def describe_files(
     """Return files of a listing as they are pinned, in order: what they hold, and the constants
     that they lack. What a data file has beside the columns of its table is the format's own, such
     as the ids of rows, or was dropped from the table."""
+    if listing.folder is None:
+        return []
     found = format_of(source.format).describe(listing.location, files, source.held_columns)
     return [
         completed(source, listing, file.key, one) for file, one in zip(files, found, strict=True)
@@ -62,7 +72,7 @@ def completed(
 ) -> PinnedFile:
     """Return a file that holds rows of the one at ``key``, with the constants that it lacks.
     ``weight`` is how often each row counts, in a table whose rows may go."""
-    if listing.table is not None:
+    if listing.table is not None and listing.table.columns is not None:
         known = {name.lower() for name in listing.table.columns}
         file = replace(file, columns=tuple(c for c in file.columns if c.name.lower() in known))
     constants = _constants(source, listing, key, file, weight)
@@ -75,7 +85,7 @@ def _constants(
     """The constants of a file. Of a table, a column that it has got since the file was written is
     NULL there; and a source whose rows change has each row of a file once, or takes it back."""
     known = listing.constants.get(key, ())
-    if listing.table is None:
+    if listing.table is None or listing.table.columns is None:
         return known
     held = {column.name.lower() for column in file.columns}
     known = tuple((name, value) for name, value in known if name.lower() not in held)

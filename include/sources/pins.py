@@ -19,7 +19,7 @@ from forerun.include.sources.delivery import put_together, read_with_base
 from forerun.include.sources.files import Listing, SourcePathError, locate
 from forerun.include.sources.formats import format_of
 from forerun.include.sources.listing import completed, data_files, describe_files, said
-from forerun.include.sources.spool import Spool, count_raw
+from forerun.include.sources.spool import Spool
 from forerun.include.sources.table_formats import refuse_tables_above
 from forerun.include.sources.unread import refuse_unread
 from forerun.include.sources.widening import same_type, widens
@@ -51,8 +51,8 @@ def pin_source(store: Store, source: SourceSpec, day: date, now: datetime) -> tu
     :class:`forerun.include.sources.changelog.ChangelogError` for one of a changelog that may have
     NULL in ``__w``.
     """
-    paths = list(source.folders_on(day))
-    if not format_of(source.format).has_log:
+    paths, form = list(source.folders_on(day)), format_of(source.format)
+    if form.has_files and not form.has_log:
         for path in paths:
             refuse_tables_above(locate(path))
     name = source_id(source.name, source.pinned_as, source.format)
@@ -125,6 +125,8 @@ def _last_pin(store: StoreReader, source: str, day: str) -> tuple[Pin, Pin] | tu
 def _pin_files(source: SourceSpec, listing: Listing, last: Pin | None) -> tuple[PinnedFile, ...]:
     """The files as they are now. One that the last pin has with its size and time is described
     again only if its content is another one by now, or a column was declared since."""
+    if listing.folder is None:
+        return ()
     location, listed, form = listing.location, listing.files, format_of(source.format)
     declared = {column.name.lower() for column in source.file_columns}
     known = {
@@ -146,17 +148,17 @@ def _pin_files(source: SourceSpec, listing: Listing, last: Pin | None) -> tuple[
 def _spooled(spool: Spool, source: SourceSpec, listing: Listing) -> Iterator[PinnedFile]:
     """Yield the files that hold what no engine reads where it is."""
     yield from listing.kept
-    copied = spool.files(listing.location, listing.raw, source.held_columns)
+    copied = spool.files(listing.raw, source.held_columns)
     for raw, files in zip(listing.raw, copied, strict=True):
         for file in files:
-            yield completed(source, listing, raw.file.key, file, raw.weight)
+            yield completed(source, listing, raw.key, file, raw.weight)
 
 
 def arrived_rows(source: SourceSpec, day: date) -> int:
     """The rows that have arrived by now, as the files say themselves."""
     listing = data_files(source, day)
     described = describe_files(source, listing, listing.files)
-    raw = sum(count_raw(one, source.held_columns) for one in listing.raw)
+    raw = sum(one.count(source.held_columns) for one in listing.raw)
     return sum(file.rows for file in (*described, *listing.kept)) + raw
 
 

@@ -8,7 +8,6 @@ a pin names them, whatever becomes of the place that they came from.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,8 +16,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from forerun.include.sources.files import Location, Raw
-from forerun.include.sources.unread import SourceFileError
+from forerun.include.sources.files import Location
+from forerun.include.sources.raw import Raw
 from forerun.include.state.layout import (
     digest_of_spooled,
     spool_folder,
@@ -55,7 +54,7 @@ class Spool:
     last: Pin | None
 
     def files(
-        self, location: Location, raw: Sequence[Raw], declared: Sequence[ColumnSpec]
+        self, raw: Sequence[Raw], declared: Sequence[ColumnSpec]
     ) -> list[tuple[PinnedFile, ...]]:
         """Return the files that hold each of these rows, at least one; copy rows of which there are
         none, several at once.
@@ -63,14 +62,12 @@ class Spool:
         Raises :class:`forerun.include.sources.unread.SourceFileError` for rows that cannot be read.
         """
         if len(raw) < 2:
-            return [self._files(location, one, declared) for one in raw]
+            return [self._files(one, declared) for one in raw]
         with ThreadPoolExecutor(_THREADS) as pool:
-            return list(pool.map(lambda one: self._files(location, one, declared), raw))
+            return list(pool.map(lambda one: self._files(one, declared), raw))
 
-    def _files(
-        self, location: Location, raw: Raw, declared: Sequence[ColumnSpec]
-    ) -> tuple[PinnedFile, ...]:
-        digest = digest_of(raw, declared)
+    def _files(self, raw: Raw, declared: Sequence[ColumnSpec]) -> tuple[PinnedFile, ...]:
+        digest = raw.digest(declared)
         known = self._named.get(digest, ())
         if known and all(file.uri in self._there for file in known):
             return known
@@ -78,9 +75,9 @@ class Spool:
         if self.store.uri(key) in self._there:
             return decode(SpooledRows, self.store.get(key), key).files
         token = secrets.token_hex(8)
-        files = tuple(self._copied(location, raw, declared, digest, token))
-        self._refuse_changed(location, raw)
-        record = SpooledRows(identity=(token, raw.file.key, *raw.identity), files=files)
+        files = tuple(self._copied(raw, declared, digest, token))
+        raw.verify()
+        record = SpooledRows(identity=(token, *raw.identity), files=files)
         data, ours = put_or_get(self.store, key, encode(record))
         if not ours:  # another pin was being made of the same rows
             for number in range(len(files)):
@@ -102,16 +99,10 @@ class Spool:
         return found
 
     def _copied(
-        self,
-        location: Location,
-        raw: Raw,
-        declared: Sequence[ColumnSpec],
-        digest: str,
-        token: str,
+        self, raw: Raw, declared: Sequence[ColumnSpec], digest: str, token: str
     ) -> Iterator[PinnedFile]:
         from forerun.include.sources.parquet.footers import read_footer
 
-        origin = location.store.uri(raw.file.key)
         for number, data in enumerate(_parts(raw.read(declared))):
             key = spooled_file_key(self.source, digest, number, token)
             self.store.put(key, data)
@@ -121,17 +112,7 @@ class Spool:
                     f"{self.store.uri(key)} is gone right after it was written",
                     hint="Something else deletes in the store: see that nothing but Forerun does.",
                 )
-            yield replace(read_footer(Location(self.store, key), stored), origin=origin)
-
-    def _refuse_changed(self, location: Location, raw: Raw) -> None:
-        """Raise SourceFileError if a file was written again while it was copied: its copy is named
-        by what the file was."""
-        now = location.store.stat(raw.file.key)
-        if now is None or (now.size, now.identity) != (raw.file.size, raw.file.identity):
-            raise SourceFileError(
-                f"{location.store.uri(raw.file.key)} was written again while it was being pinned",
-                hint="Deliver new files; leave those that are there. Then retry the task.",
-            )
+            yield replace(read_footer(Location(self.store, key), stored), origin=raw.origin)
 
 
 def _as_copied(file: PinnedFile) -> PinnedFile:
@@ -139,19 +120,6 @@ def _as_copied(file: PinnedFile) -> PinnedFile:
     lacking = {name for name, _ in file.constants}
     held = tuple(column for column in file.columns if column.name not in lacking)
     return replace(file, columns=held, constants=())
-
-
-def digest_of(raw: Raw, declared: Sequence[ColumnSpec]) -> str:
-    """Return what tells these rows from all others, in the columns as declared."""
-    columns = tuple(f"{column.name} {column.type}" for column in declared)
-    file = (raw.file.key, str(raw.file.size), raw.file.identity)
-    text = "\0".join((*file, *raw.identity, "", *columns))
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-
-def count_raw(raw: Raw, declared: Sequence[ColumnSpec]) -> int:
-    """Return how many rows these are, without a copy; deleted ones are rows of a delivery, too."""
-    return sum(batch.num_rows for batch in raw.read(declared))
 
 
 def _parts(rows: pa.RecordBatchReader) -> Iterator[bytes]:

@@ -28,10 +28,9 @@ from forerun.include.reports.start_when import WithGroup
 from forerun.include.sources.completeness import Events, missing_of, missing_of_asset
 from forerun.include.sources.delivery import read_pin
 from forerun.include.sources.listing import data_files, describe_files
-from forerun.include.sources.spool import count_raw, digest_of
 from forerun.include.sources.statistics import LEAST_SHARE, forecast
 from forerun.include.state.layout import digest_of_spooled, numbers
-from forerun.include.state.records import Manifest
+from forerun.include.state.records import Manifest, Pin
 from forerun.include.state.run_schedule import RunSchedule, ScheduledRun
 from forerun.include.times.outlook import curves_today, prices_until, rows_now
 
@@ -44,6 +43,7 @@ class EarlyStart:
         self._day, self._run = day, run
         self._rows: dict[tuple[str, str], int] = {}
         self._before: int | None = None
+        self._pin: Pin | None = None
 
     @property
     def when(self) -> StartWhen | None:
@@ -101,28 +101,32 @@ class EarlyStart:
 
     def _new_rows(self, source: SourceSpec) -> int:
         """The rows of a source that have come since the last run was planned."""
-        listing = data_files(source, self._day.date)
         if self._before is None:
             self._before = self._remember(source)
-        uri = listing.location.store.uri
-        files = {(uri(file.key), file.identity): file for file in listing.files}
+        listing = data_files(source, self._day.date, self._pin)
+        files = {
+            (at.store.uri(file.key), file.identity): file
+            for at in (listing.folder,)
+            if at is not None
+            for file in listing.files
+        }
         new = {key: file for key, file in files.items() if key not in self._rows}
         described = describe_files(source, listing, list(new.values()))
         self._rows |= {key: found.rows for key, found in zip(new, described, strict=True)}
-        raw = {("", digest_of(one, source.held_columns)): one for one in listing.raw}
+        raw = {("", one.digest(source.held_columns)): one for one in listing.raw}
         self._rows |= {
-            key: count_raw(one, source.held_columns)
-            for key, one in raw.items()
-            if key not in self._rows
+            key: one.count(source.held_columns) for key, one in raw.items() if key not in self._rows
         }
-        return sum(self._rows[key] for key in (*files, *raw)) - self._before
+        kept = {("", digest_of_spooled(file.uri)) for file in listing.kept}
+        return sum(self._rows[key] for key in {*files, *raw, *kept}) - self._before
 
     def _remember(self, source: SourceSpec) -> int:
         """Take the rows of the files that the last run was planned over from its pin; return their
         sum."""
         last = self._last()
         keys = [one.pin for one in last.sources if one.name == source.name] if last else []
-        files = [file for key in keys for file in read_pin(self._day.store, key).files]
+        self._pin = read_pin(self._day.store, keys[0]) if keys else None
+        files = self._pin.files if self._pin else ()
         self._rows = {}
         for file in files:
             spooled = ("", digest_of_spooled(file.uri))

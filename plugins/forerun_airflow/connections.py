@@ -1,31 +1,33 @@
-"""The Airflow connection for S3 in loops that must not wait: it is asked for before a look begins.
+"""Airflow's connections in loops that must not wait: a look runs in a thread beside the loop.
 
-A look runs in a thread beside the loop of the triggerer, and what Airflow's connections are asked
-by belongs to that loop.
+What connections are asked by belongs to the loop, of the triggerer or of the API server. So the
+thread lets the loop ask, and waits for its answer.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from airflow.sdk import Connection
 
-from forerun.include.machine.aws_connection import is_kept, remember, wanted_connection
+from forerun.include.machine.connections import asking
 
-_LOG = logging.getLogger(__name__)
+_ANSWER_S = 60.0
 _Found = TypeVar("_Found")
 
 
 async def in_thread(look: Callable[..., _Found], *arguments: Any) -> _Found:
-    """Look at something beside the loop, by a connection that is fresh."""
-    name = wanted_connection()
-    if name and not is_kept(name):
-        try:
-            remember(name, await Connection.async_get(name))
-        except Exception as error:  # noqa: BLE001 - whatever backend of secrets there is
-            # The look itself says what is wrong, as with a store that is away for a while.
-            _LOG.warning("the connection %s cannot be read: %s", name, type(error).__name__)
-    return await asyncio.to_thread(look, *arguments)
+    """Look at something beside the loop."""
+    loop = asyncio.get_running_loop()
+
+    def ask(name: str) -> Connection:
+        asked = asyncio.run_coroutine_threadsafe(Connection.async_get(name), loop)
+        return asked.result(_ANSWER_S)
+
+    def asked() -> _Found:
+        with asking(ask):
+            return look(*arguments)
+
+    return await asyncio.to_thread(asked)

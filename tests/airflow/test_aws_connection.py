@@ -10,13 +10,14 @@ from types import SimpleNamespace
 import pytest
 
 from forerun.airflow.connections import in_thread
-from forerun.include.machine import aws_connection as module
+from forerun.include.machine import connections as module
 from forerun.include.machine.aws_connection import (
     AwsConnectionError,
     as_variables,
     aws_connection,
     read_connection,
 )
+from forerun.include.machine.connections import Connection, UnknownConnectionError
 from forerun.include.machine.local_s3 import local_s3
 from forerun.include.machine.settings import s3_settings
 from forerun.include.state.opening import open_store
@@ -60,7 +61,7 @@ def test_a_store_is_opened_by_the_connection(server, monkeypatch):
     with as_variables():
         assert os.environ["AWS_SECRET_ACCESS_KEY"] == server.secret
     assert "AWS_SECRET_ACCESS_KEY" not in os.environ
-    # A loop that must not wait asks for it before it looks.
+    # Beside a loop, the loop asks.
     monkeypatch.setattr(module, "_KNOWN", {})
     assert asyncio.run(in_thread(lambda: store.stat("d/k").size)) == 1
 
@@ -68,26 +69,26 @@ def test_a_store_is_opened_by_the_connection(server, monkeypatch):
 def test_a_connection_that_is_not_there_is_named(monkeypatch):
     monkeypatch.setattr(module, "_KNOWN", {})
     monkeypatch.setenv("FORERUN_AWS_CONN_ID", "nowhere")
-    with pytest.raises(AwsConnectionError, match="connection nowhere for S3 cannot be read"):
+    with pytest.raises(UnknownConnectionError, match="connection nowhere cannot be read"):
         open_store("s3://bucket/a")
 
 
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"conn_type": "spark"}, "is of type spark"),
-        ({"login": None}, "one of login and password"),
-        ({"extra_dejson": {"role_arn": "arn:x"}}, "has role_arn, which Forerun does not read"),
-        ({"extra_dejson": {"endpoint_url": "http://a:b@host"}}, "endpoint_url of the connection"),
+        ({"kind": "spark"}, "is of type spark"),
+        ({"login": ""}, "one of login and password"),
+        ({"extra": {"role_arn": "arn:x"}}, "has role_arn, which Forerun does not read"),
+        ({"extra": {"endpoint_url": "http://a:b@host"}}, "endpoint_url of the connection"),
     ],
 )
 def test_what_is_not_read_of_a_connection_is_refused(changes, says):
-    plain = {"conn_type": "aws", "login": "k", "password": "s", "extra_dejson": {}}
+    plain = {"kind": "aws", "login": "k", "password": "s", "extra": {}}
     with pytest.raises(AwsConnectionError, match=says):
-        read_connection("shop", SimpleNamespace(**plain | changes))
+        read_connection("shop", Connection(**plain | changes))
 
 
 def test_without_keys_the_machine_s_own_hold():
     extra = {"service_config": {"s3": {"endpoint_url": "http://s3:9000"}}}
-    plain = SimpleNamespace(conn_type="aws", login=None, password=None, extra_dejson=extra)
+    plain = Connection(kind="aws", extra=extra)
     assert read_connection("shop", plain).variables == {"AWS_ENDPOINT_URL_S3": "http://s3:9000"}

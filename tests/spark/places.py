@@ -8,6 +8,7 @@ to start applications costs nothing.
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from unittest import mock
@@ -73,14 +74,19 @@ class Place:
 
     def deliver(self, number: int, sales: list[Row], returns: list[Row]) -> None:
         for name, columns, rows in (("sales", SALES, sales), ("returns", RETURNS, returns)):
-            kinds = {"BIGINT": pa.int64(), "STRING": pa.string()}
-            schema = pa.schema([(c.name, kinds[c.type]) for c in columns])
-            table = pa.table([list(c) for c in zip(*rows, strict=True)], schema=schema)
-            data = pa.BufferOutputStream()
-            pq.write_table(table, data)
-            arrived = open_store(self.delivery(name))
-            arrived.put(f"{number}.parquet", data.getvalue().to_pybytes())
+            self.write(number, name, columns, rows)
             self.delivered.setdefault(name, []).extend(rows)
+
+    def write(
+        self, number: int, table: str, columns: Sequence[ColumnSpec], rows: Sequence[Row]
+    ) -> None:
+        kinds = {"BIGINT": pa.int64(), "STRING": pa.string()}
+        schema = pa.schema([(c.name, kinds[c.type]) for c in columns])
+        values = [[row[i] for row in rows] for i in range(len(columns))]
+        data = pa.BufferOutputStream()
+        pq.write_table(pa.table(values, schema=schema), data)
+        arrived = open_store(self.delivery(table))
+        arrived.put(f"{number}.parquet", data.getvalue().to_pybytes())
 
     def spec(self, name: str, sql: str) -> ReportSpec:
         sources = tuple(

@@ -16,7 +16,7 @@ from forerun.include.reports import source as specs
 from forerun.include.reports.spec import ClockTime, SourceSpec, SpecError
 from forerun.include.sources import formats
 from forerun.include.sources.delivery import SourceChangedError, verify_pin
-from forerun.include.sources.files import Asked, listed_below
+from forerun.include.sources.files import listed_below
 from forerun.include.sources.formats import SourceFormatError, format_of
 from forerun.include.sources.pins import SchemaDriftError, pin_source
 from forerun.include.sources.samples import draw
@@ -38,13 +38,14 @@ class OrcFormat:
     suffix = ".orc"
     engine_format = "orc"
     engine_options: ClassVar[dict[str, str]] = {}
+    has_files = True
     has_log = False
 
     def listed(self, asked):
-        return listed_below(asked, self.suffix)
+        return listed_below(asked.locations, self.suffix)
 
     def stored(self, locations):
-        return self.listed(Asked(locations)).files
+        return listed_below(locations, self.suffix).files
 
     def describe(self, location, files, declared):
         found = []

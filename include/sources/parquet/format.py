@@ -28,17 +28,18 @@ class ParquetFormat:
 
     name = "parquet"
     suffix = ".parquet"
+    has_files = True
     has_log = False
     engine_format = "parquet"
     engine_options: Mapping[str, str] = MappingProxyType({})
 
     def listed(self, asked: Asked) -> Listing:
         """List what lies below the folders."""
-        return listed_below(asked, self.suffix)
+        return listed_below(asked.locations, self.suffix, asked.is_marker)
 
     def stored(self, locations: Sequence[Location]) -> Sequence[StoredFile]:
         """List what lies below the folders, markers and all."""
-        return listed_below(Asked(locations), self.suffix).files
+        return listed_below(locations, self.suffix).files
 
     def describe(
         self,

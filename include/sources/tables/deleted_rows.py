@@ -15,9 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from forerun.include.sources.files import Location, Raw
+from forerun.include.sources.files import Location
 from forerun.include.sources.parquet.footers import read_footer
 from forerun.include.sources.parquet.old_times import is_by_the_old_calendar
+from forerun.include.sources.raw import Raw, rows_of_file
 from forerun.include.sources.unread import SourceFileError
 from forerun.include.state.store import StoredFile
 from forerun.planner.contract import ColumnSpec
@@ -44,12 +45,8 @@ def rows_at(
     ``columns`` are those of the table: what else a file has is the format's own."""
     digest = hashlib.sha256(memoryview(positions.buffers()[1])[: 8 * len(positions)]).hexdigest()
     of = "left of" if left else "deleted in"
-    return Raw(
-        file=file,
-        identity=(of, digest, *columns),
-        read=partial(_read, location, file, positions, tuple(columns), left=left),
-        weight=1 if left else -1,
-    )
+    read = partial(_read, location, file, positions, tuple(columns), left=left)
+    return rows_of_file(location, file, (of, digest, *columns), read, 1 if left else -1)
 
 
 def _read(

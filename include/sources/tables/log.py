@@ -17,11 +17,11 @@ from forerun.include.sources.files import (
     Asked,
     Listing,
     Location,
-    Raw,
     SourcePathError,
     TableVersion,
     locate_file,
 )
+from forerun.include.sources.raw import Raw
 from forerun.include.state.records import Pin, PinnedFile
 from forerun.include.state.store import StoredFile
 
@@ -112,7 +112,7 @@ def _raw(
         return ()
     from forerun.include.sources.tables.deleted_rows import rows_at
 
-    columns = snapshot.table.columns
+    columns = snapshot.table.columns or ()
     return tuple(
         rows_at(location, file, snapshot.deleted[file.key], columns, left=left) for file in deleted
     )

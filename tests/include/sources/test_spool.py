@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from forerun.include.sources import spool as module
-from forerun.include.sources.files import Location, Raw, locate
+from forerun.include.sources.files import Location, locate
+from forerun.include.sources.raw import Raw, rows_of_file
 from forerun.include.sources.spool import Spool
 from forerun.include.sources.tables.deleted_rows import positions_of, rows_at
 from forerun.include.sources.unread import SourceFileError
@@ -42,16 +43,16 @@ def raw(
     at = place(folder)
     file = at.store.stat(f"{at.key}/{name}")
     assert file is not None
-    return Raw(file=file, identity=("1",), read=read)
+    return rows_of_file(at, file, ("1",), read)
 
 
 def place(folder: Path) -> Location:
     return locate(str(folder / "in"))
 
 
-def copies(store: Store, at: Location, asked: Raw) -> tuple[PinnedFile, ...]:
+def copies(store: Store, asked: Raw) -> tuple[PinnedFile, ...]:
     """The files that hold these rows."""
-    (found,) = Spool(store, "s-1", None).files(at, [asked], ())
+    (found,) = Spool(store, "s-1", None).files([asked], ())
     return found
 
 
@@ -66,14 +67,14 @@ def test_rows_are_copied_once_though_two_pins_are_made_at_once(
     asked = raw(tmp_path, meanwhile=started.wait)
 
     def copy() -> None:
-        found.append(copies(store, place(tmp_path), asked))
+        found.append(copies(store, asked))
 
     both = [threading.Thread(target=copy) for _ in range(2)]
     for one in both:
         one.start()
     for one in both:
         one.join()
-    assert found[0] == found[1] == copies(store, place(tmp_path), asked), "it is read no more"
+    assert found[0] == found[1] == copies(store, asked), "it is read no more"
     listed = [file.key for file in store.list(spool_folder("s-1"))]
     assert len(listed) == 2, "a record, and the file that it names"
 
@@ -84,9 +85,9 @@ def test_a_file_that_is_written_again_while_it_is_copied_is_not_pinned(tmp_path:
     for change in (lambda: path.write_text("other"), path.unlink):
         store = FileStore(tmp_path / "s")
         with pytest.raises(SourceFileError, match="in/a was written again while it was being"):
-            copies(store, place(tmp_path), raw(tmp_path, meanwhile=change))
+            copies(store, raw(tmp_path, meanwhile=change))
         assert not [file for file in store.list("spools") if file.key.endswith(".json")]
-    assert held(copies(store, place(tmp_path), raw(tmp_path))) == ROWS.to_pylist()
+    assert held(copies(store, raw(tmp_path))) == ROWS.to_pylist()
 
 
 def test_many_are_copied_at_once_each_with_its_own_rows(store_uri: str, tmp_path: Path) -> None:
@@ -94,21 +95,21 @@ def test_many_are_copied_at_once_each_with_its_own_rows(store_uri: str, tmp_path
     asked = [
         raw(tmp_path, pa.table({"k": [number] * (number + 1)}), str(number)) for number in range(25)
     ]
-    found = Spool(store, "s-1", None).files(place(tmp_path), asked, ())
+    found = Spool(store, "s-1", None).files(asked, ())
     counts = [[(file.rows, file.columns[0].minimum) for file in files] for files in found]
     assert counts == [[(number + 1, str(number))] for number in range(25)]
-    assert Spool(store, "s-1", None).files(place(tmp_path), asked, ()) == found
+    assert Spool(store, "s-1", None).files(asked, ()) == found
 
 
 def test_many_rows_are_many_files_in_their_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_PART", 1)
-    files = copies(FileStore(tmp_path), place(tmp_path), raw(tmp_path))
+    files = copies(FileStore(tmp_path), raw(tmp_path))
     assert [file.rows for file in files] == [1, 1, 1, 1]
     assert held(files) == ROWS.to_pylist()
     none = raw(tmp_path, ROWS.slice(0, 0), "b")
-    assert [file.rows for file in copies(FileStore(tmp_path), place(tmp_path), none)] == [0]
+    assert [file.rows for file in copies(FileStore(tmp_path), none)] == [0]
 
 
 @pytest.mark.parametrize("left", [True, False])
@@ -123,14 +124,14 @@ def test_rows_at_positions_have_the_types_and_values_of_their_file(
     (stored,) = at.files(".parquet")
     numbers = pa.array([3, 1, 1])
     asked = rows_at(at, stored, positions_of(numbers), ["K", "t", "l"], left=left)
-    files = copies(FileStore(tmp_path / "s"), at, asked)
+    files = copies(FileStore(tmp_path / "s"), asked)
     rows = ROWS.to_pylist()
     assert held(files) == ([rows[0], rows[2]] if left else [rows[1], rows[3]])
     types = [column.type for column in files[0].columns]
     assert types == ["BIGINT", "TIMESTAMP", "ARRAY<BIGINT>"]
     beyond = rows_at(at, stored, positions_of(pa.array([4])), ["k"], left=left)
     with pytest.raises(SourceFileError, match=r"a\.parquet has 4 rows, and row 4 of it is deleted"):
-        copies(FileStore(tmp_path / "s"), at, beyond)
+        copies(FileStore(tmp_path / "s"), beyond)
 
 
 def test_dates_of_an_old_calendar_are_not_copied(tmp_path: Path) -> None:
@@ -142,14 +143,12 @@ def test_dates_of_an_old_calendar_are_not_copied(tmp_path: Path) -> None:
     (stored,) = at.files(".parquet")
     asked = rows_at(at, stored, positions_of(pa.array([0])), ["d"], left=False)
     with pytest.raises(SourceFileError, match="column d is written by an old calendar"):
-        copies(FileStore(tmp_path / "s"), at, asked)
+        copies(FileStore(tmp_path / "s"), asked)
 
 
 def test_copies_go_with_the_last_pin_that_names_them(tmp_path: Path) -> None:
     store = FileStore(tmp_path / "s")
-    named, gone = Spool(store, "s-1", None).files(
-        place(tmp_path), [raw(tmp_path), raw(tmp_path, name="b")], ()
-    )
+    named, gone = Spool(store, "s-1", None).files([raw(tmp_path), raw(tmp_path, name="b")], ())
     pin = Pin(
         source="s-1", name="s", day="2026-01-01", number=1, path="/in", format="json",
         pinned_at="2026-01-01T00:00:00+00:00", files=named,

@@ -1,0 +1,1 @@
+"""Sources that are asked of a server: topics of Kafka."""
