@@ -13,7 +13,7 @@ STAMPS := $(CURDIR)/.forerun/stamps
 STORE ?= file
 SCALE ?=
 
-.PHONY: help setup jars s3-server postgres cds lock format check docs unit test test-all matrix mutate demo up bench-smoke bench-tpch bench-tpcds bench-plan bench-methods bench-scale bench-night bench-backfill bench-repair bench-prices bench-samples bench-wrong bench-schedule bench-choosing bench-streaming clean
+.PHONY: help setup jars s3-server kafka postgres cds lock format check docs unit test test-all matrix mutate demo up bench-smoke bench-tpch bench-tpcds bench-plan bench-methods bench-scale bench-night bench-backfill bench-repair bench-prices bench-samples bench-wrong bench-schedule bench-choosing bench-streaming clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ jars: tools ## the S3A jars for Spark on S3 (Maven, 13 MB), and the archive that
 s3-server: ## a local S3 server (VersityGW) where Go is installed
 	@scripts/s3_server.sh
 
+kafka: $(STAMPS)/java ## a broker of Kafka for the tests (Maven, 43 MB)
+	@scripts/kafka.sh
+
 postgres: ## the PostgreSQL server of the distribution, if there is none: for make up
 	@scripts/postgres.sh
 
@@ -69,10 +72,10 @@ unit: $(STAMPS)/venv ## the planner's tests, without the long comparisons: under
 	.venv/bin/python -m pytest -q -n 2 --dist loadfile -m "not slow and not spark and not search" \
 	  tests/planner tests/plans tests/properties/test_aggregate_states.py
 
-test: setup jars s3-server ## all tests but the long suites: 18 minutes
+test: setup jars s3-server kafka ## all tests but the long suites: 18 minutes
 test: WHICH := and not slow
 
-test-all: setup jars s3-server postgres ## every test
+test-all: setup jars s3-server kafka postgres ## every test
 
 # A process has one Spark session, with a JVM or through Spark Connect (as the cluster's tests have).
 # Tests without a JVM run three files at a time; beside them, one after the other, those that start
