@@ -11,9 +11,19 @@ import pytest
 from forerun.include.machine import jvm
 from forerun.planner.gc_pause import THRESHOLDS
 from tests.kafka_broker import broker, shop
+from tests.postgresql_server import database, warehouse
 from tests.s3_servers import moto_bucket, moto_server, store_uri, versitygw_server
 
-__all__ = ["broker", "moto_bucket", "moto_server", "shop", "store_uri", "versitygw_server"]
+__all__ = [
+    "broker",
+    "database",
+    "moto_bucket",
+    "moto_server",
+    "shop",
+    "store_uri",
+    "versitygw_server",
+    "warehouse",
+]
 
 _LONGEST_FIRST = (
     "properties/test_days_on_sail.py", "properties", "simulation", "spark", "e2e", "tpch", "chaos",

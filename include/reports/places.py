@@ -7,7 +7,7 @@ the day is already late, or be waited for until somebody looks.
 from __future__ import annotations
 
 import re
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from forerun.include.reports.fields import SpecError
 
@@ -81,7 +81,7 @@ def split_service(uri: str) -> tuple[str, str]:
     """Return the id of the connection and the name that the URI of a service has."""
     _, _, rest = uri.partition("://")
     connection, _, name = rest.partition("/")
-    return connection, name
+    return connection, unquote(name)
 
 
 def _check_path(path: str, what: str) -> None:

@@ -28,6 +28,7 @@ MOST_SAMPLED = 100_000
 """Rows of a sample: they are held in memory, and predicates are evaluated over them in Python."""
 
 _PLACEHOLDERS = ("ds", "ds_nodash", "yyyy", "mm", "dd")
+_IN_PREDICATES = (*_PLACEHOLDERS, "first")
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
@@ -89,6 +90,9 @@ class SourceSpec:
     extra_columns: Literal["refuse", "ignore"] = "refuse"
     """What becomes of a file with columns that are not declared: it is refused (``refuse``), or
     they are not read (``ignore``)."""
+    where: str = ""
+    """Which rows of a database's table are read: a predicate as the database has them, such as
+    ``order_date = '{ds}'``, or with a period ``order_date BETWEEN '{first}' AND '{ds}'``."""
     lost_rows: Literal["refuse", "accept"] = "refuse"
     """What becomes of a day of a topic whose first messages may have been deleted before they were
     read: it is refused (``refuse``), or has those that are left (``accept``)."""
@@ -104,7 +108,7 @@ class SourceSpec:
 
     def within(self, period: Period | None, timezone: str) -> SourceSpec:
         """Return the source as a report with this period and time zone reads it."""
-        zone = self.timezone or (timezone if self.format in SERVICES else "")
+        zone = self.timezone or (timezone if self.format in STREAMS else "")
         return replace(self, over=self.over or period, timezone=zone)
 
     @property
@@ -141,7 +145,7 @@ class SourceSpec:
         if self.over and self.has_day_folders:
             parts.append(f"over {self.over}")
         if self.format in SERVICES:  # its copies are all that a later run has, with these columns
-            parts.append(f"of {self.over or 'days'} in {self.timezone}")
+            parts.append(f"of {self.over or 'days'} {self.timezone} {self.change} {self.where}")
             parts += (f"{column.name} {column.type}" for column in self.columns)
         if named := set(self.partitioned_by):
             parts.append(
@@ -153,22 +157,34 @@ class SourceSpec:
 
     def path_on(self, day: date) -> str:
         """The folder of ``day`` alone."""
-        values = {
-            "ds": day.isoformat(),
-            "ds_nodash": day.strftime("%Y%m%d"),
-            "yyyy": f"{day.year:04d}",
-            "mm": f"{day.month:02d}",
-            "dd": f"{day.day:02d}",
-        }
-        return _PLACEHOLDER.sub(lambda match: values[match[1]], self.path)
+        return _filled(self.path, day, day)
+
+    def where_on(self, day: date) -> str:
+        """The predicate by which a database gives the rows of a report of ``day``."""
+        return _filled(self.where, day, self.over.bounds(day)[0] if self.over else day)
 
 
-FORMATS = ("parquet", "csv", "json", "delta", "iceberg", "kafka")
+def _filled(text: str, day: date, first: date) -> str:
+    """Return a text with the values of its placeholders."""
+    values = {
+        "ds": day.isoformat(),
+        "ds_nodash": day.strftime("%Y%m%d"),
+        "yyyy": f"{day.year:04d}",
+        "mm": f"{day.month:02d}",
+        "dd": f"{day.day:02d}",
+        "first": first.isoformat(),
+    }
+    return _PLACEHOLDER.sub(lambda match: values[match[1]], text)
+
+
+FORMATS = ("parquet", "csv", "json", "delta", "iceberg", "kafka", "postgresql")
 """The names of :data:`forerun.include.sources.formats.FORMATS`, which a value need not import."""
 LOGGED = ("delta", "iceberg")
 """Those of tables with a log: it says itself which columns are partitions, and what goes."""
-SERVICES = {"kafka": "a topic"}
+SERVICES = {"kafka": "a topic", "postgresql": "a table"}
 """Those that are asked of a server by an Airflow connection, and what holds the rows there."""
+STREAMS = ("kafka",)
+"""Those of them whose rows only come, with times that tell their days apart."""
 
 
 def _check_source(source: SourceSpec) -> None:
@@ -202,6 +218,11 @@ def _check_source(source: SourceSpec) -> None:
         _check_service(source, what)
     else:
         check_place(source.path, f"{what}: the path")
+        if source.where or source.timezone or source.lost_rows == "accept":
+            raise SpecError(
+                f"{what}: where, timezone or lost_rows, with the format {source.format}",
+                hint="They are of sources that a server is asked for. Filter in the query.",
+            )
     if source.sample is not None and not 0 <= source.sample <= MOST_SAMPLED:
         raise SpecError(
             f"{what}: a sample of {source.sample} rows",
@@ -220,18 +241,28 @@ def _check_service(source: SourceSpec, what: str) -> None:
             f"{what}: {kind}, which counts files, and {source.path} has none",
             hint="Its day is complete by ClockTime, or by the AssetEvent of who writes it.",
         )
+    is_stream = source.format in STREAMS
     for given, name in (
         (source.has_day_folders, "a placeholder in its path"),
         (source.partitioned_by, "partitioned_by"),
-        (source.change == "changelog", 'change="changelog"'),
-        (source.arrival == "static", 'arrival="static"'),
+        (is_stream and source.change == "changelog", 'change="changelog"'),
+        (is_stream and source.arrival == "static", 'arrival="static"'),
+        (is_stream and source.where, "where"),
+        (not is_stream and source.lost_rows == "accept", "lost_rows"),
+        (not is_stream and source.timezone, "timezone"),
     ):
         if given:
             raise SpecError(
                 f"{what}: {name}, with the format {source.format}",
-                hint="A topic has one name for all days, and messages are only added to it: leave "
-                "that out.",
+                hint="A topic has one name for all days, and messages are only added to it; a "
+                "table has the rows of any day, which where tells apart. Leave that out.",
             )
+    unknown = [each for each in _PLACEHOLDER.findall(source.where) if each not in _IN_PREDICATES]
+    if unknown:
+        raise SpecError(
+            f"{what}: where has the unknown placeholder {{{unknown[0]}}}",
+            hint=f"Known are {', '.join('{' + name + '}' for name in _IN_PREDICATES)}.",
+        )
 
 
 def _check_columns(source: SourceSpec, what: str) -> None:

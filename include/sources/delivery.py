@@ -14,16 +14,11 @@ from dataclasses import replace
 from forerun.include.sources.contents import changed_contents
 from forerun.include.sources.files import locate, locate_file
 from forerun.include.sources.formats import format_of
+from forerun.include.sources.unread import SourceChangedError
 from forerun.include.state.layout import pin_key
 from forerun.include.state.records import Pin, PinnedFile, decode
 from forerun.include.state.store import StoredFile, StoreReader
-from forerun.planner.errors import ContractError, ForerunError
-
-
-class SourceChangedError(ForerunError):
-    """A pinned file was changed or taken away, in a source that only grows."""
-
-    code = "source-changed"
+from forerun.planner.errors import ContractError
 
 
 def read_pin(store: StoreReader, key: str) -> Pin:

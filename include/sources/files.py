@@ -16,6 +16,7 @@ from forerun.include.state.file_store import FileStore
 from forerun.include.state.opening import refuse_credentials
 from forerun.include.state.records import Pin, PinnedFile
 from forerun.include.state.store import Store, StoredFile, is_hidden
+from forerun.planner.contract import ColumnSpec
 from forerun.planner.errors import ForerunError
 
 
@@ -138,6 +139,7 @@ class Asked:
     of a format whose tables have one. ``signed``: whether rows may be taken back; ``ignores``:
     whether what is not declared is left out; ``accepts_loss``: whether rows that the source has
     deleted before they were read are done without. ``days``: of a source that tells days by time.
+    ``columns`` and ``where``: the declared columns, and which rows are read, as a database asks.
     """
 
     paths: Sequence[str]
@@ -148,6 +150,8 @@ class Asked:
     ignores: bool = False
     accepts_loss: bool = False
     days: Days | None = None
+    columns: Sequence[ColumnSpec] = ()
+    where: str = ""
 
     @property
     def locations(self) -> list[Location]:

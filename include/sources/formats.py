@@ -15,6 +15,7 @@ from forerun.include.sources.files import Asked, Listing, Location
 from forerun.include.sources.json_format import JsonFormat
 from forerun.include.sources.parquet.format import ParquetFormat
 from forerun.include.sources.services.kafka_format import KafkaFormat
+from forerun.include.sources.services.postgresql_format import PostgresqlFormat
 from forerun.include.sources.tables.delta_format import DeltaFormat
 from forerun.include.sources.tables.iceberg_format import IcebergFormat
 from forerun.include.state.records import PinnedFile
@@ -116,6 +117,7 @@ _EACH: tuple[SourceFormat, ...] = (
     DeltaFormat(),
     IcebergFormat(),
     KafkaFormat(),
+    PostgresqlFormat(),
 )
 FORMATS: dict[str, SourceFormat] = {each.name: each for each in _EACH}
 

@@ -38,6 +38,8 @@ def data_files(source: SourceSpec, day: date, last: Pin | None = None) -> Listin
         ignores=source.extra_columns == "ignore",
         accepts_loss=source.lost_rows == "accept",
         days=_between(source, day, zone) if zone else None,
+        columns=source.columns,
+        where=source.where_on(day),
     )
     listing = format_of(source.format).listed(asked)
     if not source.partitioned_by or listing.folder is None:

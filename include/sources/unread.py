@@ -1,4 +1,4 @@
-"""Files, and columns of files, that Spark does not read."""
+"""What is not as a source says: files that are not as declared, and rows that have changed."""
 
 from __future__ import annotations
 
@@ -13,6 +13,13 @@ class SourceFileError(ForerunError):
     """A file of a source cannot be read as what it is declared to be."""
 
     code = "source-file"
+
+
+class SourceChangedError(ForerunError):
+    """What a run has read, or was to read, was changed or taken away, in a source that only
+    grows."""
+
+    code = "source-changed"
 
 
 def refuse_unread(uri: str, column: ColumnFooter) -> None:

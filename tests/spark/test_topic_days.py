@@ -12,7 +12,7 @@ import pytest
 
 from forerun.include.days.handle import Day
 from forerun.include.reports.spec import AfterRows, ReportSpec, RunPolicy, RunTime
-from forerun.include.sources.services.kafka_format import LostRowsError
+from forerun.include.sources.unread import SourceChangedError
 from forerun.include.state.opening import open_store
 from forerun.include.times.early_start import EarlyStart
 from forerun.planner.contract import ColumnSpec
@@ -91,7 +91,7 @@ def test_a_topic_that_lost_messages_before_the_first_run_plans_nothing(
     place = TopicPlace(tmp_path, sail, broker=shop)
     place.deliver(1, [(1, "a", 5), (2, "b", 7), (3, "c", 1)], [(1, 10)])
     place.broker.delete_before(place.topic, 1, 0)
-    with pytest.raises(LostRowsError):
+    with pytest.raises(SourceChangedError):
         place.plan(place.open("sold", FIRST), FIRST, 1)
 
 

@@ -32,11 +32,10 @@ from forerun.include.sources.json_objects import refuse_line, rows_of, schema_of
 from forerun.include.sources.parquet.format import ParquetFormat
 from forerun.include.sources.raw import Raw
 from forerun.include.sources.services.kafka_topic import Offsets, Topic, open_topic
-from forerun.include.sources.unread import SourceFileError
+from forerun.include.sources.unread import SourceChangedError, SourceFileError
 from forerun.include.state.records import PinnedFile
 from forerun.include.state.store import StoredFile
 from forerun.planner.contract import ColumnSpec
-from forerun.planner.errors import ForerunError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,12 +53,6 @@ _OF_MESSAGE = {
     "_key": "STRING",
 }
 """Columns that a message has beside those of its value, if they are declared, and their types."""
-
-
-class LostRowsError(ForerunError):
-    """Messages of a topic were deleted before they were read."""
-
-    code = "source-changed"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -85,7 +78,7 @@ class KafkaFormat(ParquetFormat):
     def listed(self, asked: Asked) -> Listing:
         """List what no pin has copied yet, beside what the last one has.
 
-        Raises :class:`LostRowsError` if messages in between have been deleted.
+        Raises :class:`SourceChangedError` if messages in between have been deleted.
         """
         topic, days = open_topic(asked.paths[-1]), _days(asked)
         last = asked.last if asked.last and asked.last.table == topic.identity else None
@@ -156,16 +149,16 @@ def _next(
     )
 
 
-def _lost(topic: Topic, partition: int, low: int, done: _Range | None) -> LostRowsError:
+def _lost(topic: Topic, partition: int, low: int, done: _Range | None) -> SourceChangedError:
     place = f"{topic.uri}, partition {partition}"
     if done:
-        return LostRowsError(
+        return SourceChangedError(
             f"{place}: the messages from offset {done.end} to {low - 1} were deleted "
             "before they were read",
             hint="Let the topic keep messages for longer, or let runs come more often. The day can "
             'be had without them: lost_rows="accept" of the source.',
         )
-    return LostRowsError(
+    return SourceChangedError(
         f"{place}: the first message that is left, of offset {low}, is of the day already, "
         "and those before it were deleted: some of them may have been of the day, too",
         hint="Let the topic keep messages for longer than from the beginning of a day to its "

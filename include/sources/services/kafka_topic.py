@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from forerun.include.machine.connections import connection
 from forerun.include.reports.places import split_service
 from forerun.include.sources.files import SourcePathError
-from forerun.planner.errors import ForerunError
+from forerun.include.sources.services.service_error import ServiceError
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Message
@@ -28,12 +28,6 @@ _LOG = logging.getLogger(__name__)
 _TIMEOUT_S = 30.0
 _AT_ONCE, _WAIT_S = 10_000, 0.1
 """Messages that are taken from a consumer at once, and how long it waits for so many."""
-
-
-class ServiceError(ForerunError):
-    """A server that a source is on does not answer, or refuses what it is asked."""
-
-    code = "source-service"
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,7 @@ from forerun.include.reports.source import SourceSpec
 from forerun.include.sources.delivery import SourceChangedError, delivery, same_table, verify_pin
 from forerun.include.sources.files import SourcePathError
 from forerun.include.sources.pins import pin_source
-from forerun.include.sources.services.kafka_format import LostRowsError
-from forerun.include.sources.services.kafka_topic import ServiceError
+from forerun.include.sources.services.service_error import ServiceError
 from forerun.include.sources.unread import SourceFileError
 from forerun.include.state.expire_pins import expire_spools
 from forerun.include.state.opening import open_store
@@ -113,11 +112,13 @@ def test_what_went_before_it_was_read_is_an_error(shop: Broker, store: Store) ->
     pin(store, source(name), TODAY)
     shop.send(name, {"k": 3}, {"k": 4}, at=dt.datetime.now(dt.UTC).timestamp())
     shop.delete_before(name, 4)
-    with pytest.raises(LostRowsError, match="from offset 3 to 3 were deleted before") as caught:
+    with pytest.raises(
+        SourceChangedError, match="from offset 3 to 3 were deleted before"
+    ) as caught:
         pin(store, source(name), TODAY)
     assert "lost_rows" in caught.value.hint
     assert rows(pin(store, source(name, lost_rows="accept"), TODAY)) == [0, 1, 2, 4]
-    with pytest.raises(LostRowsError, match="offset 4"):  # of who has not accepted it
+    with pytest.raises(SourceChangedError, match="offset 4"):  # of who has not accepted it
         pin(store, source(name), TODAY)
 
 
@@ -127,7 +128,7 @@ def test_a_first_message_of_the_day_with_deleted_ones_before_it_is_an_error(
     name = topic(shop)
     shop.send(name, {"k": 0}, {"k": 1}, at=BEGIN + HOUR)
     shop.delete_before(name, 1)
-    with pytest.raises(LostRowsError, match="offset 1, is of the day already"):
+    with pytest.raises(SourceChangedError, match="offset 1, is of the day already"):
         pin(store, source(name))
     assert rows(pin(store, source(name, lost_rows="accept"))) == [1]
     known = topic(shop)
@@ -219,7 +220,7 @@ def test_a_column_that_is_declared_later_is_read_of_all_messages(
     assert rows(pin(store, source(name, **ignoring))) == [1, 3]
     shop.delete_before(name, 1)
     late = source(name, columns=(K, ColumnSpec(name="v", type="BIGINT")), **ignoring)
-    with pytest.raises(LostRowsError):
+    with pytest.raises(SourceChangedError):
         pin(store, late)
 
 

@@ -1,0 +1,138 @@
+"""Tables of PostgreSQL: all rows are copied for the first pin of a day, and for later ones what has
+changed since.
+
+The changes are those between two states of the table, each seen by one transaction: rows that are
+there oftener come, rows that are there less often go. So a source that only grows is known to do
+so, and of a changelog each update and each delete is taken back, without a trigger, a slot or a
+column of time. The whole table is read for each pin.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from forerun.include.sources.files import Asked, Listing, Location, TableVersion, locate_file
+from forerun.include.sources.parquet.format import ParquetFormat
+from forerun.include.sources.raw import Raw
+from forerun.include.sources.services.postgresql_table import (
+    OpenTable,
+    open_table,
+    schema_of_table,
+)
+from forerun.include.sources.services.table_difference import difference, repeated, weighted
+from forerun.include.sources.unread import SourceChangedError
+from forerun.include.state.records import Pin
+from forerun.include.state.store import StoredFile
+from forerun.planner.contract import ColumnSpec
+from forerun.planner.contract.plan_v1 import WEIGHT_COLUMN
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class PostgresqlFormat(ParquetFormat):
+    """Implements :class:`forerun.include.sources.formats.SourceFormat`: engines and samples read
+    the copies, which are Parquet."""
+
+    name = "postgresql"
+    has_files = False
+
+    def listed(self, asked: Asked) -> Listing:
+        """List all rows if there is no pin yet, else those that have come or gone since the last
+        one.
+
+        Raises :class:`SourceChangedError` if rows have gone from a source that only grows.
+        """
+        with open_table(asked.paths[-1]) as table:
+            same = asked.last is not None and asked.last.table == table.identity
+            last = asked.last if same else None
+            return Listing(
+                folder=None,
+                raw=_raw(table, asked, None if last is None else _changes(table, asked, last)),
+                table=TableVersion(table.identity, 0, None),
+                kept=last.files if last else (),
+            )
+
+    def stored(self, locations: Sequence[Location]) -> Sequence[StoredFile]:  # noqa: ARG002
+        """List nothing: a table has no files."""
+        return ()
+
+
+def _raw(table: OpenTable, asked: Asked, changes: pa.Table | None) -> tuple[Raw, ...]:
+    """The rows of a table, or the changes, as rows that are to be copied. What is copied has a name
+    that nothing else has: of a state of the table, nobody can ask again."""
+    if changes is not None and not changes.num_rows:
+        return ()
+    token = secrets.token_hex(16)
+    found = Raw(
+        key=token,
+        origin=f"{table.uri}/{token}",
+        identity=(table.identity, token),
+        read=partial(_read, table.uri, asked.where, changes),
+        verify=int,  # a transaction sees one state
+    )
+    return (found,)
+
+
+def _read(
+    uri: str, where: str, changes: pa.Table | None, declared: Sequence[ColumnSpec]
+) -> pa.RecordBatchReader:
+    """Return changes that are known, or all rows of a table, of which each then comes once."""
+    import pyarrow as pa
+
+    columns = [column for column in declared if column.name != WEIGHT_COLUMN]
+    names = [column.name for column in declared]
+    if changes is not None:
+        return changes.select(names).to_reader()
+    held = weighted(schema_of_table(uri, columns).empty_table(), 1).select(names)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        with open_table(uri) as table:
+            for batch in table.rows(columns, where):
+                rows = pa.Table.from_batches([batch])
+                yield from weighted(rows, 1).select(names).to_batches()
+
+    return pa.RecordBatchReader.from_batches(held.schema, batches())
+
+
+def _changes(table: OpenTable, asked: Asked, last: Pin) -> pa.Table:
+    """The rows that have come since a pin, each once, or how often each has come or gone, of a
+    source whose rows may go."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    rows = table.rows(asked.columns, asked.where)
+    now = pa.Table.from_batches(rows, rows.schema)
+    found = difference(_pinned(last, now.schema), weighted(now, 1))
+    if asked.signed:
+        return found
+    gone = pc.sum(pc.less(found[WEIGHT_COLUMN], 0)).as_py() or 0
+    if gone:
+        raise SourceChangedError(
+            f"{table.uri}: {gone:,} different rows that were read are no longer there, or have "
+            "other values by now",
+            hint='Declare change="changelog", which takes them back; or clear the day: a new '
+            "generation reads all of it again.",
+        )
+    return repeated(found)
+
+
+def _pinned(pin: Pin, schema: pa.Schema) -> pa.Table:
+    """The rows of the files of a pin, and how often each comes."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    found = []
+    for file in pin.files:
+        at = locate_file(file.uri)
+        with at.store.open(at.key) as handle:
+            rows = pq.read_table(handle)
+        held = rows.select(schema.names).cast(schema)
+        known = rows[WEIGHT_COLUMN] if WEIGHT_COLUMN in rows.column_names else None
+        found.append(
+            weighted(held, 1) if known is None else held.append_column(WEIGHT_COLUMN, known)
+        )
+    return pa.concat_tables(found) if found else weighted(schema.empty_table(), 1)

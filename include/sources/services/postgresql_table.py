@@ -1,0 +1,229 @@
+"""A table of PostgreSQL, or a view, read as Arrow in one transaction that sees one state of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
+
+from forerun.include.machine.connections import connection
+from forerun.include.reports.places import split_service
+from forerun.include.sources.files import SourcePathError
+from forerun.include.sources.services.service_error import ServiceError
+from forerun.include.sources.text_types import nested_type
+from forerun.include.sources.unread import SourceFileError
+from forerun.planner.algebra.types import parse_type
+from forerun.planner.contract import ColumnSpec
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_PASSED = (
+    "sslmode", "sslcert", "sslkey", "sslrootcert", "sslcrl", "connect_timeout", "keepalives",
+    "keepalives_idle", "options", "target_session_attrs", "channel_binding", "gssencmode",
+)  # fmt: skip
+"""What the extra of a connection has for libpq; the rest is for Airflow's hooks."""
+_READ: Mapping[str, tuple[str, ...]] = {
+    "smallint": ("SMALLINT", "INT", "BIGINT"),
+    "integer": ("INT", "BIGINT"),
+    "bigint": ("BIGINT",),
+    "real": ("FLOAT", "DOUBLE"),
+    "double precision": ("DOUBLE",),
+    "numeric": ("DECIMAL",),
+    "boolean": ("BOOLEAN",),
+    "text": ("STRING",),
+    "character varying": ("STRING",),
+    "uuid": ("STRING",),
+    "date": ("DATE",),
+    "timestamp without time zone": ("TIMESTAMP_NTZ",),
+    "timestamp with time zone": ("TIMESTAMP",),
+    "bytea": ("BINARY",),
+}
+"""The declared types in which values of a type of PostgreSQL are read, each as it is."""
+_ENDLESS = ("date", "timestamp without time zone", "timestamp with time zone")
+_CATALOG = """
+SELECT c.oid::bigint, (SELECT oid::bigint FROM pg_database WHERE datname = current_database()),
+       a.attname, regexp_replace(format_type(a.atttypid, a.atttypmod), '\\(.*?\\)', '')
+FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+WHERE c.oid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTable:
+    """A table in a transaction. ``identity`` tells it from one that is created anew under its name;
+    ``types``: those of PostgreSQL, by the names of its columns."""
+
+    uri: str
+    name: str
+    identity: str
+    types: Mapping[str, str]
+    cursor: Any
+
+    def rows(self, columns: Sequence[ColumnSpec], where: str) -> pa.RecordBatchReader:
+        """Return the rows for which the predicate ``where`` holds, which PostgreSQL computes; all
+        if there is none. Raises :class:`SourceFileError` for a column that has other values than
+        the declared type."""
+        import pyarrow as pa
+
+        schema = schema_of_table(self.uri, columns)
+        for column in columns:
+            self._refuse_other(column)
+        self._refuse_endless(columns, where)
+        texts = ", ".join(_expression(column, self.types[column.name]) for column in columns)
+        self._ask(f"SELECT {texts} FROM {self.name}{_where(where)}")
+        batches = self._cast(self.cursor.fetch_record_batch(), schema, columns)
+        return pa.RecordBatchReader.from_batches(schema, batches)
+
+    def _ask(self, text: str) -> None:
+        self.cursor.execute(text)
+
+    def _cast(
+        self, found: pa.RecordBatchReader, schema: pa.Schema, columns: Sequence[ColumnSpec]
+    ) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        for batch in found:
+            held = []
+            for column, field, values in zip(columns, schema, batch.columns, strict=True):
+                try:
+                    held.append(values.cast(field.type))
+                except pa.ArrowInvalid as error:
+                    raise SourceFileError(
+                        f"{self.uri}, column {column.name} {column.type}: {error}",
+                        hint="Declare the column as what it holds, or read a view that casts it.",
+                    ) from None
+            yield pa.RecordBatch.from_arrays(held, schema=schema)
+
+    def _refuse_other(self, column: ColumnSpec) -> None:
+        """Raise SourceFileError unless the table has a column that is read as declared."""
+        if column.name not in self.types:
+            raise SourceFileError(
+                f"{self.uri} has no column {column.name}",
+                hint=f"Its columns are {', '.join(self.types)}.",
+            )
+        kind, there = parse_type(column.type), self.types[column.name]
+        if kind.name not in _READ.get(there, ()):
+            wanted = " or ".join(_READ.get(there, ())) or "it in a view, cast to another type"
+            raise SourceFileError(
+                f"{self.uri}, column {column.name} is {there}, and declared {column.type}",
+                hint=f"Declare {wanted}.",
+            )
+
+    def _refuse_endless(self, columns: Sequence[ColumnSpec], where: str) -> None:
+        """Refuse ``infinity``, which no date of Spark is."""
+        each = [column.name for column in columns if self.types[column.name] in _ENDLESS]
+        if not each:
+            return
+        texts = ", ".join(f"coalesce(bool_or(NOT isfinite({_quoted(n)})), false)" for n in each)
+        self._ask(f"SELECT {texts} FROM {self.name}{_where(where)}")
+        found = self.cursor.fetchone()
+        for name, has in zip(each, found, strict=True):
+            if has:
+                raise SourceFileError(
+                    f"{self.uri}, column {name} has infinity, which is no value of Spark",
+                    hint="Read a view that has NULL, or a far day, in its place.",
+                )
+
+
+def schema_of_table(uri: str, columns: Sequence[ColumnSpec]) -> pa.Schema:
+    """Return the types of Arrow in which these columns are read. Raises SourceFileError for one
+    that no column of PostgreSQL is read as."""
+    import pyarrow as pa
+
+    known = {name for names in _READ.values() for name in names}
+    fields = []
+    for column in columns:
+        kind = parse_type(column.type)
+        found = pa.binary() if kind.name == "BINARY" else nested_type(kind)
+        if kind.name not in known or found is None:
+            raise SourceFileError(
+                f"{uri}, column {column.name}: nothing of PostgreSQL is read as {column.type}",
+                hint=f"Declare one of {', '.join(sorted(known))}.",
+            )
+        fields.append((column.name, found))
+    return pa.schema(fields)
+
+
+@contextmanager
+def open_table(uri: str) -> Iterator[OpenTable]:
+    """Open the table that ``postgresql://<connection>/<schema>.<table>`` names, for the duration of
+    the block: all that is asked there is of one state of it.
+
+    Raises :class:`ServiceError` if the server cannot be asked, and :class:`SourcePathError` if
+    there is no such table.
+    """
+    at, name = split_service(uri)
+    quoted = ".".join(_quoted(part) for part in name.split("."))
+    with _said(uri):
+        from adbc_driver_postgresql import dbapi
+
+        with dbapi.connect(_address(uri, at)) as opened, opened.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            cursor.execute("SET LOCAL statement_timeout = 0")
+            cursor.execute(_CATALOG, [quoted])
+            found = cursor.fetchall()
+            if not found:
+                raise SourcePathError(
+                    f"{uri}: there is no such table, or the user of the connection may not see it",
+                    hint="Write the schema and the table, as in postgresql://shop/public.orders.",
+                )
+            table, database = found[0][:2]
+            types = {column: kind for _, _, column, kind in found}
+            yield OpenTable(uri, quoted, f"{database}/{table}", types, cursor)
+
+
+def _address(uri: str, name: str) -> str:
+    """Return what libpq connects by, from a connection of type ``postgres``."""
+    found = connection(name)
+    if found.kind not in ("postgres", "postgresql"):
+        raise ServiceError(
+            f"{uri}: the connection {name} is of type {found.kind}",
+            hint="Name one of type postgres.",
+        )
+    more = {key: str(value) for key, value in found.extra.items() if key in _PASSED}
+    host = found.host
+    if host.startswith("/"):  # the folder of a socket
+        more["host"], host = host, ""
+    login = quote(found.login, safe="")
+    if found.password:
+        login += f":{quote(found.password, safe='')}"
+    port = f":{found.port}" if found.port else ""
+    options = f"?{urlencode(more)}" if more else ""
+    return f"postgresql://{login}{'@' * bool(login)}{host}{port}/{quote(found.database)}{options}"
+
+
+def _expression(column: ColumnSpec, there: str) -> str:
+    name = _quoted(column.name)
+    return f"{name}::text AS {name}" if there in ("numeric", "uuid") else name
+
+
+def _where(predicate: str) -> str:
+    return f" WHERE {predicate}" if predicate else ""
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+@contextmanager
+def _said(uri: str) -> Iterator[None]:
+    """Raise what the driver says as an error that says what to do."""
+    try:
+        from adbc_driver_manager import Error
+        from adbc_driver_postgresql import dbapi as _dbapi  # noqa: F401 - whether it is there
+    except ImportError:
+        raise ServiceError(
+            f"{uri} is a table of PostgreSQL, and adbc-driver-postgresql is not installed",
+            hint='pip install "forerun[database]"',
+        ) from None
+    try:
+        yield
+    except Error as error:
+        raise ServiceError(
+            f"{uri}: {str(error).strip()}",
+            hint="Look at the server, at the connection that the path names, and at what its user "
+            "may read; then retry the task.",
+        ) from None
