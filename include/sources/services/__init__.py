@@ -1,1 +1,1 @@
-"""Sources that are asked of a server: topics of Kafka."""
+"""Sources that are asked of a server: topics of Kafka, tables of PostgreSQL."""
