@@ -71,8 +71,16 @@ RECORDS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         "When it is due, and where it goes",
         (
             ("DueOn", f"{REPORTS}/calendar.py"),
-            ("VersionedFolder", f"{REPORTS}/spec.py"),
-            ("PartitionFolder", f"{REPORTS}/spec.py"),
+            *(
+                (name, f"{REPORTS}/sinks.py")
+                for name in (
+                    "VersionedFolder",
+                    "PartitionFolder",
+                    "DeltaTable",
+                    "IcebergTable",
+                    "PostgresqlTable",
+                )
+            ),
             ("Shadow", f"{REPORTS}/shadow.py"),
         ),
     ),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime
 
 from forerun.include.days.handle import Day
-from forerun.include.days.sink_folder import refuse_table_sink
+from forerun.include.days.sinks.tables import check_sink
 from forerun.include.reports.spec import ReportSpec, SourceSpec
 from forerun.include.sources.corrections import rewritten
 from forerun.include.sources.delivery import delivery, read_pin, same_table, verify_pin
@@ -45,7 +45,7 @@ def manifest_of(
     base = chain[-1].run if chain else 0
     if base > run:  # committed since the caller looked
         raise day_closed(at, run, base)
-    refuse_table_sink(spec.published_to, day.date)
+    check_sink(spec.published_to, day.date)
     before = pins_of(store, at, base)
     sources = tuple(_pinned(store, source, day.date, now, before) for source in spec.sources)
     manifest = Manifest(

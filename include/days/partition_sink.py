@@ -21,8 +21,9 @@ from datetime import date
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from forerun.include.days.sink_folder import partition_of, refuse_table_sink
-from forerun.include.reports.spec import PartitionFolder
+from forerun.include.days.not_published import NotPublishedError
+from forerun.include.days.sink_folder import partition_of, refuse_table_folder
+from forerun.include.reports.sinks import PartitionFolder
 from forerun.include.sources.files import Location
 from forerun.include.sources.table_formats import refuse_tables_below
 from forerun.include.state.backoff import Backoff
@@ -32,18 +33,12 @@ from forerun.include.state.records import ArtifactFile, ArtifactPartition
 from forerun.include.state.store import Store, StoreReader, checksum_text, is_hidden
 from forerun.planner.contract.codec import from_json
 from forerun.planner.contract.plan_v1 import later
-from forerun.planner.errors import ContractError, ForerunError
+from forerun.planner.errors import ContractError
 
 _STAMP = b"forerun"
 _ARROW_SCHEMA = b"ARROW:schema"
 _BATCH_ROWS = 1 << 16
 _MOST_BYTES = 1 << 30
-
-
-class NotPublishedError(ForerunError):
-    """A result cannot be published: it is not there, it failed its checks, or a newer one is."""
-
-    code = "not-published"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +65,7 @@ def publish_partition(
     committed.
     """
     day = date.fromisoformat(stamp.day)
-    refuse_table_sink(sink, day)
+    refuse_table_folder(sink, day)
     target = partition_of(sink, day)
     name = f"{stamp.report}.parquet"
     _refuse_strangers(target, name)

@@ -20,12 +20,20 @@ from forerun.include.days.handle import Day
 from forerun.include.days.instructions import read_told
 from forerun.include.days.ledger import record_history
 from forerun.include.days.manifests import read_manifest
-from forerun.include.days.partition_sink import (
+from forerun.include.days.not_published import (
     NotPublishedError as NotPublishedError,  # noqa: PLC0414 - this module offers it too
 )
 from forerun.include.days.partition_sink import Stamp, lost_partition, publish_partition
 from forerun.include.days.results import read_pointer
-from forerun.include.reports.spec import PartitionFolder, ReportSpec
+from forerun.include.days.sinks.tables import (
+    DayRows,
+    DayVersion,
+    ReportDay,
+    open_sink,
+    place_of_sink,
+    publish_rows,
+)
+from forerun.include.reports.sinks import PartitionFolder, VersionedFolder
 from forerun.include.sources.delivery import read_pin
 from forerun.include.state.backoff import Backoff
 from forerun.include.state.commits import verify_partition
@@ -38,6 +46,7 @@ from forerun.include.state.records import (
     RunCommit,
     encode,
 )
+from forerun.include.state.rows import result_rows
 from forerun.include.state.store import Store, StoreDownError, StoreReader
 from forerun.planner.contract import decode_plan
 from forerun.planner.errors import ContractError, ForerunError
@@ -119,7 +128,7 @@ def publish_result(day: Day, *, now: datetime, run: int | None = None) -> Pointe
     at, run = day.at, run or day.spec.runs
     there = read_pointer(day.store, at.report, day.date)
     if there is not None and (there.generation, there.run) == (at.number, run):
-        lost = _lost_files(day.store, there, day.spec)
+        lost = _lost_files(day, there)
         if day.is_closed() or day.commit(run) is None:
             return _without_state(there, lost)
     day.refuse_closed()
@@ -165,7 +174,7 @@ def _try_to_publish(
     version = f"{at.generation}-{run}-{chain[-1].attempt}"
     found = read_published(store, at.report, at.day)
     there = found.pointer
-    if there is not None and there.version == version and not _lost_files(store, there, spec):
+    if there is not None and there.version == version and not _lost_files(day, there):
         return there
     early = not day.is_final(run)
     _refuse_older(there, at.number, run, early=early)
@@ -182,6 +191,9 @@ def _try_to_publish(
         folder, files = publish_partition(store, result, spec.published_to, stamp)
     else:
         folder, files = _to_version(store, result, at, version)
+        if not isinstance(spec.published_to, VersionedFolder):
+            rows = _day_rows(day, chain[-1], manifest)
+            publish_rows(spec.published_to, rows, result_rows(store, result))
     pointer = Pointer(
         report=at.report,
         day=at.day,
@@ -206,16 +218,38 @@ def _try_to_publish(
     return pointer if won else None
 
 
-def _lost_files(store: StoreReader, pointer: Pointer, spec: ReportSpec) -> list[str]:
-    """The names of published files that are not there any more as the pointer says."""
-    if isinstance(spec.published_to, PartitionFolder):
-        return lost_partition(pointer, spec.published_to)
+def _day_rows(day: Day, commit: RunCommit, manifest: Manifest) -> DayRows:
+    """What a table is told of the rows of a day."""
+    return DayRows(
+        of=_report_day(day),
+        version=DayVersion(generation=day.at.number, run=commit.run),
+        attempt=commit.attempt,
+        incomplete=manifest.incomplete,
+        pins=tuple(source.pin for source in manifest.sources),
+    )
+
+
+def _report_day(day: Day) -> ReportDay:
+    return ReportDay(report=day.at.report, day=day.date, store=day.store.root)
+
+
+def _lost_files(day: Day, pointer: Pointer) -> list[str]:
+    """The names of published files, and the table, that are not there any more as the pointer
+    says."""
+    sink, store = day.spec.published_to, day.store
+    if isinstance(sink, PartitionFolder):
+        return lost_partition(pointer, sink)
     folder = published_folder(pointer)
-    return [
+    lost = [
         file.name
         for file in pointer.files
         if not _is_as_published(store, f"{folder}/{file.name}", file)
     ]
+    if not lost and not isinstance(sink, VersionedFolder):
+        version = DayVersion(generation=pointer.generation, run=pointer.run)
+        there = open_sink(sink).published(_report_day(day))
+        lost += [] if there == version else [place_of_sink(sink)]
+    return lost
 
 
 def _is_as_published(store: StoreReader, key: str, file: ArtifactFile) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
-from forerun.include.reports.spec import PartitionFolder, VersionedFolder
+from forerun.include.reports.sinks import PartitionFolder
 from forerun.include.sources.files import Location, locate
 from forerun.include.sources.table_formats import refuse_tables_above
 
@@ -14,9 +14,8 @@ def partition_of(sink: PartitionFolder, day: date) -> Location:
     return locate(f"{sink.path.rstrip('/')}/{sink.column}={day.isoformat()}")
 
 
-def refuse_table_sink(sink: PartitionFolder | VersionedFolder, day: date) -> None:
-    """Raise :class:`forerun.include.sources.table_formats.TableFormatError` if a report publishes
-    into a table of another format: its readers would never see the file, and its own clean-up would
-    delete it. The first run of a day finds it, not the last."""
-    if isinstance(sink, PartitionFolder):
-        refuse_tables_above(partition_of(sink, day))
+def refuse_table_folder(sink: PartitionFolder, day: date) -> None:
+    """Raise :class:`forerun.include.sources.table_formats.TableFormatError` if the folder of a day
+    is in a table of another format: its readers would never see the file, and its own clean-up
+    would delete it."""
+    refuse_tables_above(partition_of(sink, day))

@@ -35,6 +35,14 @@ from forerun.include.reports.places import check_place
 from forerun.include.reports.run_policy import RunPolicy, RunTime
 from forerun.include.reports.session import Session
 from forerun.include.reports.shadow import Shadow
+from forerun.include.reports.sinks import (
+    DeltaTable,
+    IcebergTable,
+    PartitionFolder,
+    PostgresqlTable,
+    Sink,
+    VersionedFolder,
+)
 from forerun.include.reports.sizes import parse_bytes
 from forerun.include.reports.source import MOST_SAMPLED, SourceSpec, check_foreign_keys
 from forerun.include.reports.start_when import (
@@ -55,15 +63,18 @@ __all__ = [
     "AssetEvent",
     "ClockTime",
     "CompleteWhen",
+    "DeltaTable",
     "DueOn",
     "Every",
     "ExpectedCount",
     "HourlyMarkers",
+    "IcebergTable",
     "MarkerFile",
     "Monthly",
     "Parameter",
     "PartitionFolder",
     "PeriodsFrom",
+    "PostgresqlTable",
     "PriceAtMost",
     "ReportSpec",
     "RunPolicy",
@@ -83,28 +94,6 @@ __all__ = [
 
 SPEC_VERSION = 1
 _ANY_DAY = date(2000, 1, 1)
-
-
-@names_its_fields
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VersionedFolder:
-    """Publish into the store's own results: a folder per version and a pointer to the current."""
-
-
-@names_its_fields
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionFolder:
-    """Publish as the folder ``<path>/<column>=<date>`` of a partitioned table."""
-
-    path: str
-    """The table's folder: an absolute path, ``file://`` or ``s3://``."""
-    column: str = "ds"
-    """The partition column, which has the report date."""
-
-    def __post_init__(self) -> None:
-        take_fields(self, "PartitionFolder")
-        check_name(self.column, "PartitionFolder: the partition column")
-        check_place(self.path, "PartitionFolder: the path")
 
 
 @names_its_fields
@@ -135,8 +124,9 @@ class ReportSpec:
     on_incomplete: Literal["wait", "publish_with_warning", "fail"] = "wait"
     """What the final run does at its latest safe start if a source is not complete: ``wait`` on,
     publish what is there (``publish_with_warning``), or ``fail``."""
-    sink: VersionedFolder | PartitionFolder = VersionedFolder()
-    """Where results go: into the store's own results, or into a folder of a partitioned table."""
+    sink: Sink = VersionedFolder()  # noqa: RUF009 - a frozen value
+    """Where results go: into the store's own results, into a folder of a partitioned table, or into
+    a table of Delta, Iceberg or PostgreSQL."""
     expectations: tuple[Expectation, ...] = ()
     """What must hold of the result before it is published."""
     store: str = ""
@@ -291,7 +281,7 @@ class ReportSpec:
         return replace(self, sql=text, sql_file="")
 
     @property
-    def published_to(self) -> VersionedFolder | PartitionFolder:
+    def published_to(self) -> Sink:
         """Return where results go: into the sink, but those of a shadow only into the store."""
         return VersionedFolder() if self.shadow else self.sink
 
@@ -372,9 +362,9 @@ def _check_report(spec: ReportSpec) -> None:
     if spec.store:
         check_place(spec.store, f"report {spec.name}: the store", root=True)
     _ = spec.state_bytes
-    if isinstance(spec.sink, PartitionFolder) and spec.policy.early_results:
+    if not isinstance(spec.sink, VersionedFolder) and spec.policy.early_results:
         raise SpecError(
-            f"report {spec.name} has early results, and a partition folder for its sink",
+            f"report {spec.name} has early results, and the sink {type(spec.sink).__name__}",
             hint="Who reads a table cannot tell a part of a day from the whole. Use "
             "VersionedFolder: its pointer says which of the two a version is.",
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from forerun.include.days.handle import Day
-from forerun.include.reports.spec import PartitionFolder
+from forerun.include.reports.sinks import IcebergTable, VersionedFolder
 from forerun.include.state.layout import report_results_folder
 from forerun.planner.props.lineage import Origin, lineage
 from forerun.planner.result import PlanResult
@@ -57,7 +57,10 @@ def place_of(path: str) -> DataPlace:
 def result_place(day: Day) -> DataPlace:
     """The dataset of a report's results: the table that it publishes into, or its own folder."""
     sink = day.spec.published_to
-    if isinstance(sink, PartitionFolder):
+    if isinstance(sink, IcebergTable):
+        catalog, _, table = sink.name.partition(".")
+        return DataPlace(f"iceberg://{catalog}", table)
+    if not isinstance(sink, VersionedFolder):
         return place_of(sink.path)
     return place_of(day.store.uri(report_results_folder(day.at.report)))
 

@@ -31,6 +31,13 @@ from forerun.include.reports.hours import Hours
 from forerun.include.reports.period import Monthly, PeriodsFrom, Trailing, Weekly
 from forerun.include.reports.run_policy import Choose
 from forerun.include.reports.shadow import Shadow
+from forerun.include.reports.sinks import (
+    DeltaTable,
+    IcebergTable,
+    PartitionFolder,
+    PostgresqlTable,
+    VersionedFolder,
+)
 from forerun.include.reports.spec import (
     AfterRows,
     AssetEvent,
@@ -41,13 +48,11 @@ from forerun.include.reports.spec import (
     HourlyMarkers,
     MarkerFile,
     Parameter,
-    PartitionFolder,
     PriceAtMost,
     ReportSpec,
     RunPolicy,
     RunTime,
     SourceSpec,
-    VersionedFolder,
     WhenComplete,
     decode_report,
     encode_report,
@@ -62,6 +67,7 @@ __all__ = [
     "ClockTime",
     "Cluster",
     "ColumnSpec",
+    "DeltaTable",
     "DueOn",
     "Every",
     "Expectation",
@@ -69,11 +75,13 @@ __all__ = [
     "ForeignKey",
     "HourlyMarkers",
     "Hours",
+    "IcebergTable",
     "MarkerFile",
     "Monthly",
     "Parameter",
     "PartitionFolder",
     "PeriodsFrom",
+    "PostgresqlTable",
     "PriceAtMost",
     "ProgressiveTaskGroup",
     "ReportGroup",

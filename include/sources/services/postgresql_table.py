@@ -6,12 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, urlencode
 
-from forerun.include.machine.connections import connection
 from forerun.include.reports.places import split_service
 from forerun.include.sources.files import SourcePathError
-from forerun.include.sources.services.service_error import ServiceError
+from forerun.include.sources.services.postgresql_server import connected, quoted
 from forerun.include.sources.text_types import nested_type
 from forerun.include.sources.unread import SourceFileError
 from forerun.planner.algebra.types import parse_type
@@ -20,11 +18,6 @@ from forerun.planner.contract import ColumnSpec
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_PASSED = (
-    "sslmode", "sslcert", "sslkey", "sslrootcert", "sslcrl", "connect_timeout", "keepalives",
-    "keepalives_idle", "options", "target_session_attrs", "channel_binding", "gssencmode",
-)  # fmt: skip
-"""What the extra of a connection has for libpq; the rest is for Airflow's hooks."""
 _READ: Mapping[str, tuple[str, ...]] = {
     "smallint": ("SMALLINT", "INT", "BIGINT"),
     "integer": ("INT", "BIGINT"),
@@ -117,7 +110,7 @@ class OpenTable:
         each = [column.name for column in columns if self.types[column.name] in _ENDLESS]
         if not each:
             return
-        texts = ", ".join(f"coalesce(bool_or(NOT isfinite({_quoted(n)})), false)" for n in each)
+        texts = ", ".join(f"coalesce(bool_or(NOT isfinite({quoted(n)})), false)" for n in each)
         self._ask(f"SELECT {texts} FROM {self.name}{_where(where)}")
         found = self.cursor.fetchone()
         for name, has in zip(each, found, strict=True):
@@ -152,78 +145,30 @@ def open_table(uri: str) -> Iterator[OpenTable]:
     """Open the table that ``postgresql://<connection>/<schema>.<table>`` names, for the duration of
     the block: all that is asked there is of one state of it.
 
-    Raises :class:`ServiceError` if the server cannot be asked, and :class:`SourcePathError` if
-    there is no such table.
+    Raises :class:`forerun.include.sources.services.service_error.ServiceError` if the server cannot
+    be asked, and :class:`SourcePathError` if there is no such table.
     """
-    at, name = split_service(uri)
-    quoted = ".".join(_quoted(part) for part in name.split("."))
-    with _said(uri):
-        from adbc_driver_postgresql import dbapi
-
-        with dbapi.connect(_address(uri, at)) as opened, opened.cursor() as cursor:
-            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            cursor.execute("SET LOCAL statement_timeout = 0")
-            cursor.execute(_CATALOG, [quoted])
-            found = cursor.fetchall()
-            if not found:
-                raise SourcePathError(
-                    f"{uri}: there is no such table, or the user of the connection may not see it",
-                    hint="Write the schema and the table, as in postgresql://shop/public.orders.",
-                )
-            table, database = found[0][:2]
-            types = {column: kind for _, _, column, kind in found}
-            yield OpenTable(uri, quoted, f"{database}/{table}", types, cursor)
-
-
-def _address(uri: str, name: str) -> str:
-    """Return what libpq connects by, from a connection of type ``postgres``."""
-    found = connection(name)
-    if found.kind not in ("postgres", "postgresql"):
-        raise ServiceError(
-            f"{uri}: the connection {name} is of type {found.kind}",
-            hint="Name one of type postgres.",
-        )
-    more = {key: str(value) for key, value in found.extra.items() if key in _PASSED}
-    host = found.host
-    if host.startswith("/"):  # the folder of a socket
-        more["host"], host = host, ""
-    login = quote(found.login, safe="")
-    if found.password:
-        login += f":{quote(found.password, safe='')}"
-    port = f":{found.port}" if found.port else ""
-    options = f"?{urlencode(more)}" if more else ""
-    return f"postgresql://{login}{'@' * bool(login)}{host}{port}/{quote(found.database)}{options}"
+    _, name = split_service(uri)
+    relation = ".".join(quoted(part) for part in name.split("."))
+    with connected(uri) as opened, opened.cursor() as cursor:
+        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        cursor.execute("SET LOCAL statement_timeout = 0")
+        cursor.execute(_CATALOG, [relation])
+        found = cursor.fetchall()
+        if not found:
+            raise SourcePathError(
+                f"{uri}: there is no such table, or the user of the connection may not see it",
+                hint="Write the schema and the table, as in postgresql://shop/public.orders.",
+            )
+        table, database = found[0][:2]
+        types = {column: kind for _, _, column, kind in found}
+        yield OpenTable(uri, relation, f"{database}/{table}", types, cursor)
 
 
 def _expression(column: ColumnSpec, there: str) -> str:
-    name = _quoted(column.name)
+    name = quoted(column.name)
     return f"{name}::text AS {name}" if there in ("numeric", "uuid") else name
 
 
 def _where(predicate: str) -> str:
     return f" WHERE {predicate}" if predicate else ""
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-@contextmanager
-def _said(uri: str) -> Iterator[None]:
-    """Raise what the driver says as an error that says what to do."""
-    try:
-        from adbc_driver_manager import Error
-        from adbc_driver_postgresql import dbapi as _dbapi  # noqa: F401 - whether it is there
-    except ImportError:
-        raise ServiceError(
-            f"{uri} is a table of PostgreSQL, and adbc-driver-postgresql is not installed",
-            hint='pip install "forerun[database]"',
-        ) from None
-    try:
-        yield
-    except Error as error:
-        raise ServiceError(
-            f"{uri}: {str(error).strip()}",
-            hint="Look at the server, at the connection that the path names, and at what its user "
-            "may read; then retry the task.",
-        ) from None

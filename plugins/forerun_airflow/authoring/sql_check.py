@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from forerun.include.machine.settings import allowed_functions
 from forerun.include.reports.declared import read_declared
-from forerun.include.reports.spec import PartitionFolder, ReportSpec, SpecError
+from forerun.include.reports.spec import ReportSpec, SpecError, VersionedFolder
 from forerun.planner.errors import ForerunError
 
 
@@ -18,7 +18,7 @@ def check_sql(spec: ReportSpec) -> None:
     parameters, templates, and what the planner does not take.
 
     Raises :class:`forerun.include.reports.spec.SpecError` with the report's name, and line and
-    column; and for a result that has the column of the partition folder that it goes to.
+    column; and for a result that has the column of the day in the table that it goes to.
     """
     try:
         query = read_declared(spec, spec.sql, allowed_functions())
@@ -27,9 +27,12 @@ def check_sql(spec: ReportSpec) -> None:
             f"the SQL of report {spec.name}: {error.message}", hint=error.hint
         ) from None
     sink = spec.sink
-    if isinstance(sink, PartitionFolder) and sink.column.lower() in map(str.lower, query.names):
+    if isinstance(sink, VersionedFolder):
+        return
+    if sink.column.lower() in map(str.lower, query.names):
+        kind = type(sink).__name__
         raise SpecError(
             f"report {spec.name}: its result has the column {sink.column}, and so has its "
-            "PartitionFolder: readers would see the partition's value in every row",
-            hint="Name one of them otherwise: PartitionFolder(column=...), or AS in the SQL.",
+            f"{kind}: readers would see the day in every row",
+            hint=f"Name one of them otherwise: {kind}(column=...), or AS in the SQL.",
         )

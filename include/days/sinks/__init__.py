@@ -1,0 +1,1 @@
+"""Tables that results are published into: one transaction replaces the rows of a day."""

@@ -1,0 +1,94 @@
+"""An Iceberg table as a sink: one commit of its catalog replaces the rows of a day.
+
+Of which run they are says the summary of the snapshot, beside what is told of each version. Of two
+that publish at once the catalog refuses the second one.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from forerun.include.days.sinks.tables import DayRows, DayVersion, ReportDay, SinkError
+from forerun.include.reports.sinks import IcebergTable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.table import Table as LoadedTable
+
+_IO = "forerun.include.sources.tables.iceberg_io.WritingStoreIO"
+
+
+class IcebergSink:
+    """Implements :class:`forerun.include.days.sinks.tables.Table`."""
+
+    def __init__(self, sink: IcebergTable) -> None:
+        try:
+            from pyiceberg.catalog import load_catalog
+            from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+        except ImportError:
+            raise SinkError(
+                f"{sink.name} is an Iceberg table, and pyiceberg is not installed",
+                hint="pip install 'forerun[iceberg]'",
+            ) from None
+        self._sink = sink
+        catalog, _, self._identifier = sink.name.partition(".")
+        self._table: LoadedTable | None = None
+        try:
+            self._catalog: Catalog = load_catalog(catalog, **{"py-io-impl": _IO})
+            self._table = self._catalog.load_table(self._identifier)
+        except (NoSuchTableError, NoSuchNamespaceError):
+            return
+        except Exception as error:  # noqa: BLE001 - whatever the client of a catalog raises
+            raise _said(sink, error) from None
+
+    def published(self, of: ReportDay) -> DayVersion | None:
+        """Return what the newest snapshot says that has published the day."""
+        for snapshot in reversed(self._table.metadata.snapshots if self._table else ()):
+            said: dict[str, Any] = (
+                snapshot.summary.additional_properties if snapshot.summary else {}
+            )
+            if said.get("forerun.owner") == of.owner and said.get("forerun.day") == str(of.day):
+                return DayVersion(
+                    generation=int(said["forerun.generation"]), run=int(said["forerun.run"])
+                )
+        return None
+
+    def replace(self, rows: DayRows, data: pa.Table) -> bool:
+        """Replace the rows of the day."""
+        from pyiceberg.exceptions import CommitFailedException, ValidationException
+
+        try:
+            if self._table is None:
+                self._make(data)
+                return False  # whoever else has made it: what is there now is looked at
+            of_day = f"{self._sink.column} = '{rows.of.day}'"
+            # Here only, not in the catalog: what is tried once more is first looked at once more.
+            self._table.metadata.properties["commit.retry.num-retries"] = "0"
+            with warnings.catch_warnings(), self._table.transaction() as transaction:
+                warnings.simplefilter("ignore")  # that there is nothing to delete of a new day
+                transaction.overwrite(data, of_day, snapshot_properties=rows.said)
+        except (CommitFailedException, ValidationException):
+            return False
+        except Exception as error:  # noqa: BLE001 - whatever the client of a catalog raises
+            raise _said(self._sink, error) from None
+        return True
+
+    def _make(self, data: pa.Table) -> None:
+        namespace = self._identifier.rpartition(".")[0]
+        self._catalog.create_namespace_if_not_exists(namespace)
+        made = self._catalog.create_table_if_not_exists(self._identifier, schema=data.schema)
+        if not made.spec().fields:
+            with made.update_spec() as update:
+                update.add_identity(self._sink.column)
+
+
+def _said(sink: IcebergTable, error: Exception) -> SinkError:
+    text = str(error).strip().splitlines() or [type(error).__name__]
+    return SinkError(
+        f"{sink.name}: {text[0]}",
+        hint="Look at the table, at its catalog (PYICEBERG_CATALOG__...), and at what may be "
+        "written there; then retry the task. Columns that the table has not, or in other types: "
+        "alter it, or give the report another one.",
+    )

@@ -1,0 +1,185 @@
+"""A table that many days of a report are published into, whatever its format.
+
+A day's rows are replaced in one transaction, which says in the table itself of which run they are.
+So readers, who need know nothing of Forerun, see a day as it was or as it is, whole; to publish
+once more changes nothing; and who comes late with the rows of an older generation finds that out in
+the transaction.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING, Protocol
+
+from forerun.include.days.not_published import NotPublishedError
+from forerun.include.days.sink_folder import refuse_table_folder
+from forerun.include.reports.sinks import (
+    DeltaTable,
+    IcebergTable,
+    PartitionFolder,
+    Sink,
+    TableSink,
+    VersionedFolder,
+)
+from forerun.planner.errors import ForerunError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_MOST_BYTES = 2 << 30
+
+
+class SinkError(ForerunError):
+    """The table that a report publishes into cannot be reached, or does not take the rows."""
+
+    code = "sink"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class DayVersion:
+    """Of which run the rows of a day are: generations count from 1 in a store, runs in a day."""
+
+    generation: int
+    run: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportDay:
+    """A day of a report. ``store``: the URI of the state store, which counts generations."""
+
+    report: str
+    day: date
+    store: str
+
+    @property
+    def owner(self) -> str:
+        """Return what tells the days of this report, in this store, from all others."""
+        return f"forerun/{self.report}/{hashlib.sha256(self.store.encode()).hexdigest()[:8]}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayRows:
+    """What is said of the rows of a day. ``incomplete``: the sources that were not complete, each
+    with what was missing; ``pins``: the keys of what the rows were computed from."""
+
+    of: ReportDay
+    version: DayVersion
+    attempt: str
+    incomplete: tuple[tuple[str, str], ...]
+    pins: tuple[str, ...]
+
+    @property
+    def said(self) -> dict[str, str]:
+        """Return what a table keeps of the rows, for people and other programs."""
+        return {
+            "forerun.owner": self.of.owner,
+            "forerun.report": self.of.report,
+            "forerun.day": self.of.day.isoformat(),
+            "forerun.generation": str(self.version.generation),
+            "forerun.run": str(self.version.run),
+            "forerun.attempt": self.attempt,
+            "forerun.complete": "false" if self.incomplete else "true",
+            "forerun.incomplete": json.dumps(self.incomplete),
+            "forerun.pins": json.dumps(self.pins),
+        }
+
+
+class Table(Protocol):
+    """A table of one format."""
+
+    def published(self, of: ReportDay) -> DayVersion | None:
+        """Return of which run of this report the day's rows are; None if of none."""
+        ...
+
+    def replace(self, rows: DayRows, data: pa.Table) -> bool:
+        """Replace the day's rows in one transaction, unless it finds those of a later run there;
+        return false if somebody else has changed the table meanwhile, so that it is to be tried
+        again. ``data`` has the column of the day."""
+        ...
+
+
+def open_sink(sink: TableSink) -> Table:
+    """Return the table. Raises :class:`SinkError` if it cannot be reached."""
+    if isinstance(sink, DeltaTable):
+        from forerun.include.days.sinks.delta import DeltaSink
+
+        return DeltaSink(sink)
+    if isinstance(sink, IcebergTable):
+        from forerun.include.days.sinks.iceberg import IcebergSink
+
+        return IcebergSink(sink)
+    from forerun.include.days.sinks.postgresql import PostgresqlSink
+
+    return PostgresqlSink(sink)
+
+
+def check_sink(sink: Sink, day: date) -> None:
+    """Raise if results cannot go there, as far as can be seen before there is one: the first run of
+    a day finds it, not the last. A table must be reachable, and a folder in none of another format.
+    """
+    if isinstance(sink, PartitionFolder):
+        refuse_table_folder(sink, day)
+    elif not isinstance(sink, VersionedFolder):
+        open_sink(sink)
+
+
+def place_of_sink(sink: TableSink) -> str:
+    """Return where the table is, as its author says it."""
+    return sink.name if isinstance(sink, IcebergTable) else sink.path
+
+
+def publish_rows(sink: TableSink, rows: DayRows, data: pa.Table) -> None:
+    """Make ``data`` the rows of the day. Repeating it changes nothing.
+
+    Raises :class:`forerun.include.days.not_published.NotPublishedError` if those of a newer
+    generation are there, or if the result is too large, and :class:`SinkError` for a table that
+    does not take them.
+    """
+    import pyarrow as pa
+
+    if data.nbytes > _MOST_BYTES:
+        raise NotPublishedError(
+            f"the result has {data.nbytes:,} bytes; a table takes {_MOST_BYTES:,} at most",
+            hint="Publish it with VersionedFolder(), and let readers follow the pointer.",
+        )
+    if sink.column.lower() in (name.lower() for name in data.column_names):
+        raise NotPublishedError(
+            f"the result has the column {sink.column}, which says in the table of which day a row "
+            "is",
+            hint=f"Name one of them otherwise: {type(sink).__name__}(column=...), or AS in the "
+            "SQL.",
+        )
+    days = pa.repeat(pa.scalar(rows.of.day, pa.date32()), data.num_rows)
+    plain = pa.schema([pa.field(f.name, f.type) for f in data.schema])
+    whole = data.cast(plain).append_column(pa.field(sink.column, pa.date32()), days)
+    for _ in range(_TRIES):
+        table = open_sink(sink)
+        there = table.published(rows.of)
+        if there == rows.version:
+            return
+        refuse_older(sink, rows, there)
+        if table.replace(rows, whole):
+            return
+    raise SinkError(
+        f"{place_of_sink(sink)} was changed by somebody else {_TRIES} times while the day "
+        f"{rows.of.day} of {rows.of.report} was to be published",
+        hint="Retry the task when less is written there.",
+    )
+
+
+_TRIES = 10
+
+
+def refuse_older(sink: TableSink, rows: DayRows, there: DayVersion | None) -> None:
+    """Raise :class:`forerun.include.days.not_published.NotPublishedError` if the rows of a later
+    run are there."""
+    if there is not None and there > rows.version:
+        raise NotPublishedError(
+            f"{place_of_sink(sink)} has generation {there.generation} of {rows.of.report}, "
+            f"{rows.of.day};"
+            f" generation {rows.version.generation} is older",
+            hint="Nothing to do. To publish again, clear the day: a new generation starts.",
+        )

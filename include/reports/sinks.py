@@ -1,0 +1,93 @@
+"""Where a report's results go, as its author says it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from forerun.include.reports.fields import SpecError, take_fields
+from forerun.include.reports.keywords import names_its_fields
+from forerun.include.reports.names import check_name
+from forerun.include.reports.places import check_place, check_service
+
+
+@names_its_fields
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionedFolder:
+    """Publish into the store's own results: a folder per version and a pointer to the current."""
+
+
+@names_its_fields
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionFolder:
+    """Publish as the folder ``<path>/<column>=<date>`` of a partitioned table."""
+
+    path: str
+    """The table's folder: an absolute path, ``file://`` or ``s3://``."""
+    column: str = "ds"
+    """The partition column, which has the report date."""
+
+    def __post_init__(self) -> None:
+        take_fields(self, "PartitionFolder")
+        check_name(self.column, "PartitionFolder: the partition column")
+        check_place(self.path, "PartitionFolder: the path")
+
+
+@names_its_fields
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeltaTable:
+    """Publish as the rows of a day in a Delta table, beside the store's own results."""
+
+    path: str
+    """The table's folder: an absolute path, ``file://`` or ``s3://``. It is made if it is not
+    there."""
+    column: str = "ds"
+    """The column that has the report date, by which the table is partitioned."""
+
+    def __post_init__(self) -> None:
+        take_fields(self, "DeltaTable")
+        check_name(self.column, "DeltaTable: the column")
+        check_place(self.path, "DeltaTable: the path")
+
+
+@names_its_fields
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IcebergTable:
+    """Publish as the rows of a day in an Iceberg table, beside the store's own results."""
+
+    name: str
+    """The table's name in a catalog: ``lake.shop.daily`` is ``shop.daily`` in the catalog that
+    pyiceberg's configuration calls ``lake``. It is made if it is not there."""
+    column: str = "ds"
+    """The column that has the report date, by which the table is partitioned."""
+
+    def __post_init__(self) -> None:
+        take_fields(self, "IcebergTable")
+        check_name(self.column, "IcebergTable: the column")
+        if self.name.count(".") < 2 or not all(self.name.split(".")):
+            raise SpecError(
+                f"IcebergTable: the name {self.name!r}",
+                hint="Write catalog, namespace and table, as in lake.shop.daily.",
+            )
+
+
+@names_its_fields
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostgresqlTable:
+    """Publish as the rows of a day in a table of PostgreSQL, beside the store's own results."""
+
+    path: str
+    """``postgresql://shop/reports.daily``: the id of an Airflow connection, the schema and the
+    table, which is made if it is not there."""
+    column: str = "ds"
+    """The column that has the report date."""
+
+    def __post_init__(self) -> None:
+        take_fields(self, "PostgresqlTable")
+        check_name(self.column, "PostgresqlTable: the column")
+        check_service(self.path, "PostgresqlTable: the path", "postgresql", "a table")
+
+
+TableSink: TypeAlias = DeltaTable | IcebergTable | PostgresqlTable
+"""Tables of which a day's rows are replaced in one transaction."""
+Sink: TypeAlias = VersionedFolder | PartitionFolder | TableSink
