@@ -1,4 +1,4 @@
-"""What is said of a result that readers do not get."""
+"""The error that a result is not published."""
 
 from __future__ import annotations
 

@@ -25,14 +25,8 @@ from forerun.include.days.not_published import (
 )
 from forerun.include.days.partition_sink import Stamp, lost_partition, publish_partition
 from forerun.include.days.results import read_pointer
-from forerun.include.days.sinks.tables import (
-    DayRows,
-    DayVersion,
-    ReportDay,
-    open_sink,
-    place_of_sink,
-    publish_rows,
-)
+from forerun.include.days.sinks.day_rows import DayRows, DayVersion, ReportDay, place_of_sink
+from forerun.include.days.sinks.tables import open_sink, publish_rows
 from forerun.include.reports.sinks import PartitionFolder, VersionedFolder
 from forerun.include.sources.delivery import read_pin
 from forerun.include.state.backoff import Backoff
@@ -169,7 +163,7 @@ def _try_to_publish(
     fence of the day is read, then the pointer is replaced if it is still the one that was read.
     Clean-up changes the pointer before it deletes a version.
     """
-    store, spec, at = day.store, day.spec, day.at
+    store, at = day.store, day.at
     key, run = pointer_key(at.report, at.day), chain[-1].run
     version = f"{at.generation}-{run}-{chain[-1].attempt}"
     found = read_published(store, at.report, at.day)
@@ -180,20 +174,7 @@ def _try_to_publish(
     _refuse_older(there, at.number, run, early=early)
     verify_partition(store, result)
     manifest = read_manifest(store, at, run)
-    if isinstance(spec.published_to, PartitionFolder):
-        stamp = Stamp(
-            report=at.report,
-            day=at.day,
-            version=version,
-            generation=at.number,
-            incomplete=manifest.incomplete,
-        )
-        folder, files = publish_partition(store, result, spec.published_to, stamp)
-    else:
-        folder, files = _to_version(store, result, at, version)
-        if not isinstance(spec.published_to, VersionedFolder):
-            rows = _day_rows(day, chain[-1], manifest)
-            publish_rows(spec.published_to, rows, result_rows(store, result))
+    folder, files = _to_sink(day, chain[-1], manifest, result, version)
     pointer = Pointer(
         report=at.report,
         day=at.day,
@@ -218,8 +199,29 @@ def _try_to_publish(
     return pointer if won else None
 
 
+def _to_sink(
+    day: Day, commit: RunCommit, manifest: Manifest, result: ArtifactPartition, version: str
+) -> tuple[str, tuple[ArtifactFile, ...]]:
+    """Bring the result to where readers look; return the folder and the files that the pointer
+    names."""
+    store, at, sink = day.store, day.at, day.spec.published_to
+    if isinstance(sink, PartitionFolder):
+        stamp = Stamp(
+            report=at.report,
+            day=at.day,
+            version=version,
+            generation=at.number,
+            incomplete=manifest.incomplete,
+        )
+        return publish_partition(store, result, sink, stamp)
+    found = _to_version(store, result, at, version)
+    if not isinstance(sink, VersionedFolder):
+        publish_rows(sink, _day_rows(day, commit, manifest), result_rows(store, result))
+    return found
+
+
 def _day_rows(day: Day, commit: RunCommit, manifest: Manifest) -> DayRows:
-    """What a table is told of the rows of a day."""
+    """Return what a table is told of the rows of a day."""
     return DayRows(
         of=_report_day(day),
         version=DayVersion(generation=day.at.number, run=commit.run),

@@ -31,7 +31,7 @@ class AwsConnectionError(ForerunError):
 
 @dataclass(frozen=True, slots=True)
 class AwsConnection:
-    """How S3 is reached: what is empty is left to the AWS_ variables, and the machine's own."""
+    """The way to S3: what is empty is left to the AWS_ variables, and the machine's own."""
 
     endpoint: str = ""
     region: str = ""

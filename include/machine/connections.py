@@ -36,7 +36,7 @@ class UnknownConnectionError(ForerunError):
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """What an Airflow connection says. ``database``: what Airflow calls its schema."""
+    """An Airflow connection, as it is read. ``database``: what Airflow calls its schema."""
 
     kind: str
     host: str = ""

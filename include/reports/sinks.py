@@ -1,4 +1,4 @@
-"""Where a report's results go, as its author says it."""
+"""The places that a report's results go to, as its author says it."""
 
 from __future__ import annotations
 

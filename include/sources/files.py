@@ -122,7 +122,7 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
-class Days:
+class DayBounds:
     """The instants between which the days lie that a report reads, in a source that tells them
     apart by time."""
 
@@ -132,14 +132,15 @@ class Days:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a format is asked to list: the places of a source, the last one that of the last day.
+    """A question to a format: the places of a source, the last one that of the last day.
 
     ``is_marker`` tells the paths of markers below a folder, which are no data. ``last`` is the
     newest pin of the same source, if there is one; ``catalog`` the name of the table in a catalog,
     of a format whose tables have one. ``signed``: whether rows may be taken back; ``ignores``:
     whether what is not declared is left out; ``accepts_loss``: whether rows that the source has
     deleted before they were read are done without. ``days``: of a source that tells days by time.
-    ``columns`` and ``where``: the declared columns, and which rows are read, as a database asks.
+    ``now``: when it is asked, for whether those days are over. ``columns`` and ``where``: the
+    declared columns, and which rows are read, as a database asks.
     """
 
     paths: Sequence[str]
@@ -149,7 +150,8 @@ class Asked:
     signed: bool = False
     ignores: bool = False
     accepts_loss: bool = False
-    days: Days | None = None
+    days: DayBounds | None = None
+    now: datetime | None = None
     columns: Sequence[ColumnSpec] = ()
     where: str = ""
 

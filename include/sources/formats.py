@@ -58,7 +58,7 @@ class SourceFormat(Protocol):
 
     @property
     def has_files(self) -> bool:
-        """Whether a source is files. Others are asked for their rows, all of which are copied."""
+        """True for a format of files. Others are asked for their rows, all of which are copied."""
         ...
 
     @property

@@ -94,7 +94,7 @@ class _NoLinesError(ValueError):
 
 
 def _text(error: ValueError) -> str:
-    """What Arrow says of a value, without the row that it counts by itself."""
+    """Return what Arrow says of a value, without the row that it counts by itself."""
     return _ROW.sub("", str(error).splitlines()[0]).removeprefix("JSON parse error: ")
 
 

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from forerun.include.reports.clock import parse_time, parse_zone
 from forerun.include.reports.complete_when import CompleteWhen, HourlyMarkers, MarkerFile
 from forerun.include.reports.spec import SourceSpec
 from forerun.include.sources.constants import Constants, in_folders, with_constants
-from forerun.include.sources.files import Asked, Days, Listing
+from forerun.include.sources.files import Asked, DayBounds, Listing
 from forerun.include.sources.formats import format_of
 from forerun.include.state.records import Pin, PinnedFile
 from forerun.include.state.store import StoredFile
 from forerun.planner.contract.plan_v1 import WEIGHT_COLUMN
 
 
-def data_files(source: SourceSpec, day: date, last: Pin | None = None) -> Listing:
+def data_files(
+    source: SourceSpec, day: date, last: Pin | None = None, now: datetime | None = None
+) -> Listing:
     """List the data files of a source on ``day``
     (:meth:`forerun.include.sources.files.Location.files`); of a source that is read over several
     days those of all their folders. The marker that the source is complete by is none of them,
-    whatever its name. A table is listed as one that goes on from ``last``, the newest pin of it.
+    whatever its name. A table is listed as one that goes on from ``last``, the newest pin of it;
+    ``now`` says whether days are over.
 
     Raises :class:`forerun.include.sources.table_formats.TableFormatError` if a table of another
     format lies there, and :class:`forerun.include.sources.files.SourcePathError` for days that lie
@@ -38,6 +41,7 @@ def data_files(source: SourceSpec, day: date, last: Pin | None = None) -> Listin
         ignores=source.extra_columns == "ignore",
         accepts_loss=source.lost_rows == "accept",
         days=_between(source, day, zone) if zone else None,
+        now=now,
         columns=source.columns,
         where=source.where_on(day),
     )
@@ -49,10 +53,10 @@ def data_files(source: SourceSpec, day: date, last: Pin | None = None) -> Listin
     return replace(listing, constants=named)
 
 
-def _between(source: SourceSpec, day: date, zone: ZoneInfo) -> Days:
+def _between(source: SourceSpec, day: date, zone: ZoneInfo) -> DayBounds:
     midnight = parse_time("00:00", "the start of a day")
     first = source.over.bounds(day)[0] if source.over is not None else day
-    return Days(midnight.on(first, zone), midnight.on(day + timedelta(days=1), zone))
+    return DayBounds(midnight.on(first, zone), midnight.on(day + timedelta(days=1), zone))
 
 
 def describe_files(

@@ -62,7 +62,7 @@ def pin_source(store: Store, source: SourceSpec, day: date, now: datetime) -> tu
         # The last pin is read before the folder is listed: a pin with a higher number never shows
         # an older state, and the loser of a race looks again.
         last, whole_before = _last_pin(store, name, at)
-        listing = data_files(source, day, last)
+        listing = data_files(source, day, last, now)
         files = _pin_files(source, listing, last)
         if listing.raw or listing.kept:
             spooled = _spooled(Spool(store, name, last), source, listing)

@@ -1,4 +1,4 @@
-"""What is not as a source says: files that are not as declared, and rows that have changed."""
+"""The errors of sources: files that are not as declared, and rows that have changed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class SourceFileError(ForerunError):
 
 
 class SourceChangedError(ForerunError):
-    """What a run has read, or was to read, was changed or taken away, in a source that only
+    """Rows that a run has read, or was to read, were changed or taken away, in a source that only
     grows."""
 
     code = "source-changed"

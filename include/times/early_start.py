@@ -80,7 +80,7 @@ class EarlyStart:
             case PriceAtMost():
                 return f"the price is at most {when.price:g}" if self._is_time(now) else ""
             case AfterRows():
-                rows = self._new_rows(self._day.spec.source(when.source))
+                rows = self._new_rows(self._day.spec.source(when.source), now)
                 return f"{rows:,} new rows of {when.source}" if rows >= when.rows else ""
             case WhenComplete():
                 return self._complete(self._day.spec.source(when.source), now, events)
@@ -99,11 +99,11 @@ class EarlyStart:
         missing = missing_of(source, day.spec, day.date, now, events=events or {})
         return "" if missing and not missing.accepted else f"{source.name} is complete"
 
-    def _new_rows(self, source: SourceSpec) -> int:
+    def _new_rows(self, source: SourceSpec, now: datetime) -> int:
         """The rows of a source that have come since the last run was planned."""
         if self._before is None:
             self._before = self._remember(source)
-        listing = data_files(source, self._day.date, self._pin)
+        listing = data_files(source, self._day.date, self._pin, now)
         files = {
             (at.store.uri(file.key), file.identity): file
             for at in (listing.folder,)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forerun.include.days.sinks.tables import DayRows, DayVersion, ReportDay, SinkError
+from forerun.include.days.sinks.day_rows import DayRows, DayVersion, ReportDay, SinkError
 from forerun.include.machine.aws_connection import aws_connection
 from forerun.include.machine.settings import s3_settings
 from forerun.include.reports.sinks import DeltaTable
@@ -23,7 +23,7 @@ _RUNS = 1000
 
 
 class DeltaSink:
-    """Implements :class:`forerun.include.days.sinks.tables.Table`."""
+    """Implements :class:`forerun.include.days.sinks.tables.SinkTable`."""
 
     def __init__(self, sink: DeltaTable) -> None:
         try:

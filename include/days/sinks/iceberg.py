@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from forerun.include.days.sinks.tables import DayRows, DayVersion, ReportDay, SinkError
+from forerun.include.days.sinks.day_rows import DayRows, DayVersion, ReportDay, SinkError
 from forerun.include.reports.sinks import IcebergTable
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _IO = "forerun.include.sources.tables.iceberg_io.WritingStoreIO"
 
 
 class IcebergSink:
-    """Implements :class:`forerun.include.days.sinks.tables.Table`."""
+    """Implements :class:`forerun.include.days.sinks.tables.SinkTable`."""
 
     def __init__(self, sink: IcebergTable) -> None:
         try:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from forerun.include.days.sinks.tables import (
+from forerun.include.days.sinks.day_rows import (
     DayRows,
     DayVersion,
     ReportDay,
@@ -28,7 +28,7 @@ _NOTES = "forerun_published"
 
 
 class PostgresqlSink:
-    """Implements :class:`forerun.include.days.sinks.tables.Table`."""
+    """Implements :class:`forerun.include.days.sinks.tables.SinkTable`."""
 
     def __init__(self, sink: PostgresqlTable) -> None:
         self._sink = sink

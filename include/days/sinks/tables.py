@@ -8,14 +8,19 @@ the transaction.
 
 from __future__ import annotations
 
-import hashlib
-import json
-from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Protocol
 
 from forerun.include.days.not_published import NotPublishedError
 from forerun.include.days.sink_folder import refuse_table_folder
+from forerun.include.days.sinks.day_rows import (
+    DayRows,
+    DayVersion,
+    ReportDay,
+    SinkError,
+    place_of_sink,
+    refuse_older,
+)
 from forerun.include.reports.sinks import (
     DeltaTable,
     IcebergTable,
@@ -24,70 +29,15 @@ from forerun.include.reports.sinks import (
     TableSink,
     VersionedFolder,
 )
-from forerun.planner.errors import ForerunError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _MOST_BYTES = 2 << 30
+_TRIES = 10
 
 
-class SinkError(ForerunError):
-    """The table that a report publishes into cannot be reached, or does not take the rows."""
-
-    code = "sink"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class DayVersion:
-    """Of which run the rows of a day are: generations count from 1 in a store, runs in a day."""
-
-    generation: int
-    run: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportDay:
-    """A day of a report. ``store``: the URI of the state store, which counts generations."""
-
-    report: str
-    day: date
-    store: str
-
-    @property
-    def owner(self) -> str:
-        """Return what tells the days of this report, in this store, from all others."""
-        return f"forerun/{self.report}/{hashlib.sha256(self.store.encode()).hexdigest()[:8]}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DayRows:
-    """What is said of the rows of a day. ``incomplete``: the sources that were not complete, each
-    with what was missing; ``pins``: the keys of what the rows were computed from."""
-
-    of: ReportDay
-    version: DayVersion
-    attempt: str
-    incomplete: tuple[tuple[str, str], ...]
-    pins: tuple[str, ...]
-
-    @property
-    def said(self) -> dict[str, str]:
-        """Return what a table keeps of the rows, for people and other programs."""
-        return {
-            "forerun.owner": self.of.owner,
-            "forerun.report": self.of.report,
-            "forerun.day": self.of.day.isoformat(),
-            "forerun.generation": str(self.version.generation),
-            "forerun.run": str(self.version.run),
-            "forerun.attempt": self.attempt,
-            "forerun.complete": "false" if self.incomplete else "true",
-            "forerun.incomplete": json.dumps(self.incomplete),
-            "forerun.pins": json.dumps(self.pins),
-        }
-
-
-class Table(Protocol):
+class SinkTable(Protocol):
     """A table of one format."""
 
     def published(self, of: ReportDay) -> DayVersion | None:
@@ -101,7 +51,7 @@ class Table(Protocol):
         ...
 
 
-def open_sink(sink: TableSink) -> Table:
+def open_sink(sink: TableSink) -> SinkTable:
     """Return the table. Raises :class:`SinkError` if it cannot be reached."""
     if isinstance(sink, DeltaTable):
         from forerun.include.days.sinks.delta import DeltaSink
@@ -124,11 +74,6 @@ def check_sink(sink: Sink, day: date) -> None:
         refuse_table_folder(sink, day)
     elif not isinstance(sink, VersionedFolder):
         open_sink(sink)
-
-
-def place_of_sink(sink: TableSink) -> str:
-    """Return where the table is, as its author says it."""
-    return sink.name if isinstance(sink, IcebergTable) else sink.path
 
 
 def publish_rows(sink: TableSink, rows: DayRows, data: pa.Table) -> None:
@@ -168,18 +113,3 @@ def publish_rows(sink: TableSink, rows: DayRows, data: pa.Table) -> None:
         f"{rows.of.day} of {rows.of.report} was to be published",
         hint="Retry the task when less is written there.",
     )
-
-
-_TRIES = 10
-
-
-def refuse_older(sink: TableSink, rows: DayRows, there: DayVersion | None) -> None:
-    """Raise :class:`forerun.include.days.not_published.NotPublishedError` if the rows of a later
-    run are there."""
-    if there is not None and there > rows.version:
-        raise NotPublishedError(
-            f"{place_of_sink(sink)} has generation {there.generation} of {rows.of.report}, "
-            f"{rows.of.day};"
-            f" generation {rows.version.generation} is older",
-            hint="Nothing to do. To publish again, clear the day: a new generation starts.",
-        )

@@ -16,13 +16,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from forerun.include.sources.files import (
     Asked,
-    Days,
+    DayBounds,
     Listing,
     Location,
     SourcePathError,
@@ -86,7 +85,7 @@ class KafkaFormat(ParquetFormat):
         if lost := [each for each in done if each.after_loss and not asked.accepts_loss]:
             raise _lost(topic, lost[0].partition, lost[0].first, None)
         before = {each.partition: each for each in done}
-        over = datetime.now(UTC) >= days.end
+        over = asked.now is not None and asked.now >= days.end
         ranges = [
             found
             for number, at in topic.offsets([days.begin, days.end]).items()
@@ -104,7 +103,7 @@ class KafkaFormat(ParquetFormat):
         return ()
 
 
-def _days(asked: Asked) -> Days:
+def _days(asked: Asked) -> DayBounds:
     if asked.days is None:
         raise SourcePathError(
             f"{asked.paths[-1]} is a topic, and nothing says in which time zone its days are",

@@ -1,4 +1,4 @@
-"""What is said of servers that sources are on."""
+"""The error that a server which has a source does not answer."""
 
 from __future__ import annotations
 

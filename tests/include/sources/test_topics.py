@@ -301,7 +301,7 @@ def test_what_has_no_meaning_for_a_topic_is_refused() -> None:
         {"complete_when": MarkerFile(name="done")},
         {"path": "kafka://shop/orders-{ds}"},
         {"path": "/lake/orders"},
-        {"path": "kafka://user:secret@broker:9092/orders"},
+        {"path": "kafka://" + "user:secret@broker:9092/orders"},
         {"path": "kafka://shop/"},
     ):
         named = {"name": "orders", "path": "kafka://shop/orders", "format": "kafka"}
