@@ -13,7 +13,7 @@ STAMPS := $(CURDIR)/.forerun/stamps
 STORE ?= file
 SCALE ?=
 
-.PHONY: help setup jars s3-server kafka postgres cds lock format check docs unit test test-all matrix mutate demo up bench-smoke bench-tpch bench-tpcds bench-plan bench-methods bench-scale bench-night bench-backfill bench-repair bench-prices bench-samples bench-wrong bench-schedule bench-choosing bench-streaming clean
+.PHONY: help setup jars s3-server kafka postgres cds lock format check docs unit test test-all matrix mutate demo up bench-smoke bench-tpch bench-tpcds bench-plan bench-methods bench-scale bench-night bench-backfill bench-repair bench-prices bench-samples bench-sources bench-wrong bench-schedule bench-choosing bench-streaming clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -139,6 +139,9 @@ bench-backfill: setup ## thirty days as a backfill, against one wide batch, resu
 
 bench-samples: setup ## filters that would be guessed, by the guess and by a sample (SF=1): docs/lab/samples.md
 	.venv/bin/python -m tests.benchmarks samples --scale $(or $(SF),1)
+
+bench-sources: setup kafka postgres ## what it costs to copy a topic, a table, JSON lines: docs/lab/sources.md
+	.venv/bin/python -m tests.benchmarks sources
 
 bench-wrong: setup ## days planned with wrong estimates, by all methods and each: docs/lab/benchmarks.md
 	.venv/bin/python -m tests.benchmarks wrong

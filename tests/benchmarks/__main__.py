@@ -35,6 +35,7 @@ SUITES: dict[str, float | None] = {
     "scale": 1.0,
     "schedule": None,
     "smoke": 10.0,
+    "sources": None,
     "stored_nights": None,
     "streaming": 1.0,
     "warned_nights": None,

@@ -14,6 +14,7 @@ LAB = ROOT / "docs" / "lab"
 PAGE = LAB / "benchmarks.md"
 SCHEDULE_PAGE = LAB / "schedule.md"
 SAMPLES_PAGE = LAB / "samples.md"
+SOURCES_PAGE = LAB / "sources.md"
 
 
 def write_section(name: str, lines: list[str], page: Path = PAGE) -> None:
