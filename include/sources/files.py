@@ -139,8 +139,9 @@ class Asked:
     of a format whose tables have one. ``signed``: whether rows may be taken back; ``ignores``:
     whether what is not declared is left out; ``accepts_loss``: whether rows that the source has
     deleted before they were read are done without. ``days``: of a source that tells days by time.
-    ``now``: when it is asked, for whether those days are over. ``columns`` and ``where``: the
-    declared columns, and which rows are read, as a database asks.
+    ``now``: when it is asked, for whether those days are over; ``before``: the newest pin of the
+    day before them. ``columns`` and ``where``: the declared columns, and which rows are read, as a
+    database asks.
     """
 
     paths: Sequence[str]
@@ -152,6 +153,7 @@ class Asked:
     accepts_loss: bool = False
     days: DayBounds | None = None
     now: datetime | None = None
+    before: Pin | None = None
     columns: Sequence[ColumnSpec] = ()
     where: str = ""
 

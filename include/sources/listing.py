@@ -19,13 +19,18 @@ from forerun.planner.contract.plan_v1 import WEIGHT_COLUMN
 
 
 def data_files(
-    source: SourceSpec, day: date, last: Pin | None = None, now: datetime | None = None
+    source: SourceSpec,
+    day: date,
+    last: Pin | None = None,
+    now: datetime | None = None,
+    before: Pin | None = None,
 ) -> Listing:
     """List the data files of a source on ``day``
     (:meth:`forerun.include.sources.files.Location.files`); of a source that is read over several
     days those of all their folders. The marker that the source is complete by is none of them,
     whatever its name. A table is listed as one that goes on from ``last``, the newest pin of it;
-    ``now`` says whether days are over.
+    ``now`` says whether days are over, and ``before``, the newest pin of the day before
+    them, up to where that was read.
 
     Raises :class:`forerun.include.sources.table_formats.TableFormatError` if a table of another
     format lies there, and :class:`forerun.include.sources.files.SourcePathError` for days that lie
@@ -42,6 +47,7 @@ def data_files(
         accepts_loss=source.lost_rows == "accept",
         days=_between(source, day, zone) if zone else None,
         now=now,
+        before=before,
         columns=source.columns,
         where=source.where_on(day),
     )

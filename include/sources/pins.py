@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 
 from forerun.include.reports.spec import SourceSpec
 from forerun.include.sources.changelog import check_weights
@@ -62,7 +62,8 @@ def pin_source(store: Store, source: SourceSpec, day: date, now: datetime) -> tu
         # The last pin is read before the folder is listed: a pin with a higher number never shows
         # an older state, and the loser of a race looks again.
         last, whole_before = _last_pin(store, name, at)
-        listing = data_files(source, day, last, now)
+        before = None if form.has_files or last else _pin_before(store, source, name, day)
+        listing = data_files(source, day, last, now, before)
         files = _pin_files(source, listing, last)
         if listing.raw or listing.kept:
             spooled = _spooled(Spool(store, name, last), source, listing)
@@ -120,6 +121,12 @@ def _last_pin(store: StoreReader, source: str, day: str) -> tuple[Pin, Pin] | tu
     # The listing only says where the series ends; the put is what decides.
     known = numbers(tuple(file.key for file in store.list(pins_folder(source, day))))
     return read_with_base(store, pin_key(source, day, known[-1])) if known else (None, None)
+
+
+def _pin_before(store: StoreReader, source: SourceSpec, name: str, day: date) -> Pin | None:
+    """The newest pin of the day before those that a report of ``day`` reads."""
+    first = source.over.bounds(day)[0] if source.over is not None else day
+    return _last_pin(store, name, (first - timedelta(days=1)).isoformat())[0]
 
 
 def _pin_files(source: SourceSpec, listing: Listing, last: Pin | None) -> tuple[PinnedFile, ...]:

@@ -139,13 +139,23 @@ def _next(
         return None
     if first >= end and not (over and (done is None or not done.is_last)):
         return None
-    # What may have been before the first message that is left, nobody knows any more.
-    lost = offsets.low > first or (done is None and offsets.low == first > 0)
-    if first < end and lost and not asked.accepts_loss:
+    lost = offsets.low > first if done else _may_be_lost(topic, partition, offsets, asked)
+    if lost and not asked.accepts_loss:
         raise _lost(topic, partition, offsets.low, done)
-    return _Range(
-        partition, min(max(first, offsets.low), end), end, over, after_loss=first < end and lost
-    )
+    return _Range(partition, min(max(first, offsets.low), end), end, over, after_loss=lost)
+
+
+def _may_be_lost(topic: Topic, partition: int, offsets: Offsets, asked: Asked) -> bool:
+    """Return whether messages of the day may have been deleted before its first pin: if those that
+    are left begin within the day or after it, nobody knows what was before them. Unless the day
+    before was read up to a message that is left."""
+    begin = offsets.end if offsets.at[0] is None else offsets.at[0]
+    if not 0 < offsets.low == begin:
+        return False
+    known = _done(asked.before.files) if asked.before else []
+    ends = [one.end for one in known if one.partition == partition]
+    same = asked.before is not None and asked.before.table == topic.identity
+    return not (same and ends and offsets.low <= max(ends))
 
 
 def _lost(topic: Topic, partition: int, low: int, done: _Range | None) -> SourceChangedError:
@@ -158,8 +168,8 @@ def _lost(topic: Topic, partition: int, low: int, done: _Range | None) -> Source
             'be had without them: lost_rows="accept" of the source.',
         )
     return SourceChangedError(
-        f"{place}: the first message that is left, of offset {low}, is of the day already, "
-        "and those before it were deleted: some of them may have been of the day, too",
+        f"{place}: what is left begins with offset {low}, within the day or after it, and the "
+        "messages before that were deleted: some of them may have been of the day",
         hint="Let the topic keep messages for longer than from the beginning of a day to its "
         "first run, or let that be earlier. If none of them was of the day, or the day may be "
         'without them: lost_rows="accept" of the source.',

@@ -128,7 +128,9 @@ def test_a_first_message_of_the_day_with_deleted_ones_before_it_is_an_error(
     name = topic(shop)
     shop.send(name, {"k": 0}, {"k": 1}, at=BEGIN + HOUR)
     shop.delete_before(name, 1)
-    with pytest.raises(SourceChangedError, match="offset 1, is of the day already"):
+    with pytest.raises(
+        SourceChangedError, match="begins with offset 1, within the day"
+    ):
         pin(store, source(name))
     assert rows(pin(store, source(name, lost_rows="accept"))) == [1]
     known = topic(shop)
@@ -136,6 +138,32 @@ def test_a_first_message_of_the_day_with_deleted_ones_before_it_is_an_error(
         shop.send(known, {"k": hours}, at=BEGIN + hours * HOUR)
     shop.delete_before(known, 1)
     assert rows(pin(store, source(known))) == [1], "one of the day before is left: none is missing"
+
+
+def test_a_past_day_whose_messages_are_gone_is_no_empty_day(shop: Broker, store: Store) -> None:
+    name = topic(shop)
+    shop.send(name, {"k": 0}, {"k": 1}, at=BEGIN + HOUR)
+    shop.send(name, {"k": 2}, at=BEGIN + 30 * HOUR)
+    for left in (2, 3):  # the message of the next day, and nothing
+        shop.delete_before(name, left)
+        with pytest.raises(SourceChangedError, match=f"begins with offset {left}"):
+            pin(store, source(name))
+    assert rows(pin(store, source(name, lost_rows="accept"))) == []
+
+
+def test_a_quiet_partition_is_known_by_the_day_before(shop: Broker, store: Store) -> None:
+    """What has come and gone long ago is nothing that the day has lost."""
+    name = topic(shop, partitions=2)
+    shop.send(name, {"k": 0}, {"k": 1}, at=BEGIN - 9 * 24 * HOUR)
+    shop.send(name, {"k": 2}, at=BEGIN + HOUR, partition=1)
+    pin(store, source(name), DAY - dt.timedelta(days=1))
+    shop.delete_before(name, 2)
+    assert rows(pin(store, source(name))) == [2]
+    shop.send(name, {"k": 3}, at=BEGIN + 26 * HOUR)
+    assert rows(pin(store, source(name), DAY + dt.timedelta(days=1))) == [3]
+    shop.delete_before(name, 3)  # before the day after next has begun to be read: it may be its own
+    shop.send(name, {"k": 4}, at=BEGIN + 50 * HOUR)
+    assert rows(pin(store, source(name), DAY + dt.timedelta(days=2))) == [4]
 
 
 def test_a_day_that_is_over_is_the_same_whatever_is_deleted_later(
