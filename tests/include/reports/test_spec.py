@@ -153,7 +153,7 @@ def test_which_early_runs_publish(policy, early):
             lambda: sales_report(
                 policy=_results(results_at=(1,)), sink=PartitionFolder(path="/warehouse")
             ),
-            "early results, and a partition folder",
+            "early results, and the sink PartitionFolder",
         ),
         (lambda: sales_report(deadline="23:00"), "before the last run"),
         (lambda: sales_report(deadline="24:00"), "before the last run"),
