@@ -74,6 +74,7 @@ unit: $(STAMPS)/venv ## the planner's tests, without the long comparisons: under
 
 test: setup jars s3-server kafka ## all tests but the long suites: 18 minutes
 test: WHICH := and not slow
+test: CHECKED := $(if $(filter check,$(MAKECMDGOALS)),--ignore=tests/meta)
 
 test-all: setup jars s3-server kafka postgres ## every test
 
@@ -81,7 +82,7 @@ test-all: setup jars s3-server kafka postgres ## every test
 # Tests without a JVM run three files at a time; beside them, one after the other, those that start
 # applications or have a JVM in their process, which go first where all want a core: when they are
 # through, the others have both. So many at a time leave two cores no idle second.
-# What they say is shown at the end.
+# What they say is shown at the end. What `make check test` has checked it does not test again.
 test test-all: SPARK := .venv/bin/python -m pytest -q -m "spark $(WHICH)"
 test test-all: OTHERS = $(filter-out tests/spark/% tests/properties/%,$(shell grep -rl --include='test_*.py' 'mark\.spark' tests))
 test test-all:
@@ -91,7 +92,7 @@ test test-all:
 	  $(SPARK) tests/properties || status=$$?; exit $$status; } \
 	  >$(STAMPS)/spark.log 2>&1 & beside=$$!; \
 	nice -n 10 .venv/bin/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder \
-	  -m "not spark $(WHICH)" tests; status=$$?; \
+	  -m "not spark $(WHICH)" $(CHECKED) tests; status=$$?; \
 	wait $$beside || status=$$?; cat $(STAMPS)/spark.log; exit $$status
 
 matrix: tools ## the installed package on other versions of Airflow, Spark and Python (CELL=spark-4.0)

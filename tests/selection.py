@@ -1,10 +1,13 @@
-"""Tests that count what the tests before them in the same file found.
+"""Some of many tests that are alike, and tests that count what those before them have found.
 
-Such a test has a meaning only where all the tests that it counts were asked for. It must not judge
-that by what they found: if they all found nothing, it has to fail, and not to be skipped.
+One that counts has a meaning only where all the tests that it counts were asked for. It must not
+judge that by what they found: if they all found nothing, it has to fail, and not to be skipped.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
@@ -21,3 +24,17 @@ def need_all(request: pytest.FixtureRequest, counted: object, expected: int) -> 
     ]
     if len(selected) < expected:
         pytest.skip(f"counts {expected} cases of {function}, of which {len(selected)} are selected")
+
+
+def few(values: Iterable[Any], fast: int) -> list[Any]:
+    """Return the values as parameters of a test of which ``fast``, spread over all of them, run
+    each time, and the others with the slow tests."""
+    every = list(values)
+    chosen = {number * len(every) // fast for number in range(fast)}
+    return [
+        pytest.param(
+            *(value if isinstance(value, tuple) else (value,)),
+            marks=() if number in chosen else pytest.mark.slow,
+        )
+        for number, value in enumerate(every)
+    ]

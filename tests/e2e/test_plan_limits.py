@@ -119,7 +119,7 @@ def test_tpcds_is_planned_in_a_gigabyte() -> None:
 @pytest.mark.parametrize(
     "names",
     [
-        ("q03", "q13", "q15"),
+        ("q03", "q15"),
         pytest.param(tuple(f"q{n:02d}" for n in range(1, 23)), marks=pytest.mark.slow),
     ],
     ids=["some", "all"],

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from forerun.cli.app import run
+from tests.selection import few
 
 REPORTS = {
     "levels ranked within their parent": """
@@ -155,7 +156,7 @@ REPORTS = {
 }
 
 
-@pytest.mark.parametrize("name", REPORTS)
+@pytest.mark.parametrize("name", few(REPORTS, 4))
 def test_the_day_gives_the_batch_result(
     name: str, tables: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -39,7 +39,7 @@ def arguments_of(query: str, tables: Path, target: Path, *options: str) -> list[
         *(
             pytest.param(query, ("--problem", "ivm"), [1, 2], marks=marks)
             for number, query in enumerate(QUERIES)
-            for marks in (() if number % 2 else pytest.mark.slow,)
+            for marks in (() if number % 4 == 1 else pytest.mark.slow,)
         ),
         *((query, ("--results-at", "2"), [2]) for query in FEW),
         *((query, ("--results-at", "1", "--method", "progressive"), [1]) for query in FEW),

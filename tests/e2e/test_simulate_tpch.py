@@ -17,14 +17,14 @@ from forerun.simulation.day import simulate
 from forerun.simulation.running import open_runner
 from forerun.simulation.simulated_day import Simulation
 from forerun.simulation.tables import find_tables
-from tests.selection import need_all
+from tests.selection import few, need_all
 
 QUERIES = tuple(f"q{number:02d}" for number in range(1, 23))
 TPCH = Path(__file__).parents[1] / "tpch"
 EARLY_WORK: dict[str, bool] = {}
 
 
-@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("query", few(QUERIES, 6))
 def test_the_day_gives_the_batch_result(
     query: str, tables: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -59,7 +59,7 @@ def simulated(
     return day
 
 
-@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("query", few(QUERIES, 6))
 def test_batch_in_stages_of_our_own_gives_the_batch_result(
     query: str, tables: Path, tmp_path: Path
 ) -> None:
@@ -77,7 +77,7 @@ def test_batch_in_stages_of_our_own_gives_the_batch_result(
     assert day.own_batch.stages[0].sql != day.batch.stages[0].sql
 
 
-@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("query", few(QUERIES, 6))
 def test_a_day_that_auto_gives_to_own_batch_is_no_early_work(
     query: str, tables: Path, tmp_path: Path
 ) -> None:

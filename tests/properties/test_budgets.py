@@ -14,7 +14,7 @@ from tests.properties.execute import Engine, Outcome, RefusedError, run_case
 from tests.properties.generate import random_case
 from tests.properties.sessions import sail_session
 
-CHUNK = 40
+CHUNK = 20
 
 
 def outcomes(engine: Engine, seeds: range, *, for_sail: bool = False) -> list[Outcome]:
@@ -32,7 +32,7 @@ def outcomes(engine: Engine, seeds: range, *, for_sail: bool = False) -> list[Ou
     return found
 
 
-@pytest.mark.parametrize("start", starts(90_000, 2 * CHUNK, CHUNK, fast=CHUNK))
+@pytest.mark.parametrize("start", starts(90_000, 4 * CHUNK, CHUNK, fast=CHUNK))
 def test_days_within_a_budget_equal_batch_on_sail(start: int) -> None:
     engine = PlainSailEngine(sail_session())
     found = outcomes(engine, range(start, start + CHUNK), for_sail=True)
@@ -40,7 +40,7 @@ def test_days_within_a_budget_equal_batch_on_sail(start: int) -> None:
     assert sum(outcome.kept > 0 for outcome in found) >= 0.2 * CHUNK
 
 
-@pytest.mark.parametrize("start", starts(91_000, 2 * CHUNK, CHUNK, fast=CHUNK))
+@pytest.mark.parametrize("start", starts(91_000, 4 * CHUNK, CHUNK, fast=CHUNK))
 def test_days_within_a_budget_equal_batch_without_an_engine(start: int) -> None:
     engine = InterpreterEngine()
     with engine.recording():

@@ -22,8 +22,8 @@ from tests.properties.execute import Engine, Outcome, RefusedError, run_case
 from tests.properties.generate import changelog_case
 from tests.properties.sessions import sail_session
 
-CHUNK = 40
-DAYS = 20
+CHUNK = 20
+DAYS = 10
 
 
 def run(case: Case, engine: Engine, problem: Problem = PDW, *, judge: bool) -> Outcome | None:
@@ -36,7 +36,7 @@ def run(case: Case, engine: Engine, problem: Problem = PDW, *, judge: bool) -> O
         raise AssertionError(f"{case.name}, {saved(case, engine, error)}") from error
 
 
-@pytest.mark.parametrize("start", starts(100_000, 3 * CHUNK, CHUNK, fast=CHUNK))
+@pytest.mark.parametrize("start", starts(100_000, 6 * CHUNK, CHUNK, fast=CHUNK))
 def test_days_with_withdrawals_equal_batch_without_an_engine(start: int) -> None:
     engine = InterpreterEngine()
     with engine.recording():
@@ -46,7 +46,7 @@ def test_days_with_withdrawals_equal_batch_without_an_engine(start: int) -> None
     assert sum(one.kept > 0 for one in days) >= 0.25 * CHUNK
 
 
-@pytest.mark.parametrize("start", starts(103_000, 2 * DAYS, DAYS, fast=DAYS))
+@pytest.mark.parametrize("start", starts(103_000, 4 * DAYS, DAYS, fast=DAYS))
 @pytest.mark.parametrize("method", SINGLE, ids=lambda method: method.name)
 def test_a_method_alone_equals_batch(method: Method, start: int) -> None:
     engine = InterpreterEngine()
@@ -58,7 +58,7 @@ def test_a_method_alone_equals_batch(method: Method, start: int) -> None:
     assert sum(one is not None and one.kept > 0 for one in found) >= 1
 
 
-@pytest.mark.parametrize("start", starts(104_000, 2 * CHUNK, CHUNK, fast=CHUNK))
+@pytest.mark.parametrize("start", starts(104_000, 4 * CHUNK, CHUNK, fast=CHUNK))
 def test_days_with_withdrawals_equal_batch_on_sail(start: int) -> None:
     engine = PlainSailEngine(sail_session())
     cases = (changelog_case(s, for_sail=True) for s in range(start, start + CHUNK))

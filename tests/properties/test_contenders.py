@@ -39,7 +39,7 @@ from tests.properties.memo_values import BASE, RUN, Values
 
 HOLDS = (RULE.name,)
 """The rule that this file holds against rows."""
-CASES, DAYS = 300, 100
+CASES, DAYS = 300, 40
 
 
 def first_rows(rng: random.Random, history: History) -> Relation:
@@ -97,7 +97,7 @@ def test_first_rows_are_among_what_the_runs_have_kept() -> None:
     assert found > CASES // 2
 
 
-@pytest.mark.parametrize("start", starts(40_000, 2 * DAYS, DAYS, fast=DAYS))
+@pytest.mark.parametrize("start", starts(40_000, 5 * DAYS, DAYS, fast=DAYS))
 def test_days_of_ranked_rows_equal_batch(start: int) -> None:
     engine, chosen = InterpreterEngine(), 0
 

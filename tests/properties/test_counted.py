@@ -8,7 +8,7 @@ from tests.properties.chunks import check_chunk, starts
 from tests.properties.engines import InterpreterEngine, PlainSparkEngine
 from tests.properties.sessions import spark_session
 
-CHUNK, DAYS = 30, 300
+CHUNK, DAYS = 15, 300
 
 
 @pytest.mark.parametrize("start", starts(64_000, DAYS, CHUNK, fast=CHUNK))

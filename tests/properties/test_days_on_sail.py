@@ -14,7 +14,7 @@ from tests.properties.engines import PlainSailEngine
 from tests.properties.execute import Outcome
 from tests.properties.sessions import sail_session
 
-DAYS, FAST, SETS, VALUES, CHUNK = 2100, 300, 100, 100, 25
+DAYS, FAST, SETS, VALUES, CHUNK = 2100, 100, 100, 100, 25
 
 
 def _enough(outcomes: list[Outcome], cases: int) -> None:
@@ -35,14 +35,14 @@ def test_equals_batch_on_sail(sail, start):
     _enough(check_chunk(sail, seeds, every_time_point=4, for_sail=True), CHUNK)
 
 
-@pytest.mark.parametrize("start", starts(20_000, SETS, CHUNK, fast=2 * CHUNK))
+@pytest.mark.parametrize("start", starts(20_000, SETS, CHUNK, fast=CHUNK))
 def test_grouping_sets_equal_batch_on_sail(sail, start):
     seeds = range(start, start + CHUNK)
     outcomes = check_chunk(sail, seeds, every_time_point=4, for_sail=True, family="sets")
     _enough(outcomes, CHUNK)
 
 
-@pytest.mark.parametrize("start", starts(21_000, VALUES, CHUNK, fast=2 * CHUNK))
+@pytest.mark.parametrize("start", starts(21_000, VALUES, CHUNK, fast=CHUNK))
 def test_subqueries_as_values_equal_batch_on_sail(sail, start):
     seeds = range(start, start + CHUNK)
     outcomes = check_chunk(sail, seeds, every_time_point=4, for_sail=True, family="values")

@@ -17,8 +17,9 @@ from tests.properties.engines import InterpreterEngine, PlainSailEngine, PlainSp
 from tests.properties.execute import agrees, run_case
 from tests.properties.generate import random_case
 from tests.properties.sessions import sail_session, spark_session
+from tests.selection import few
 
-CHUNK = 60
+CHUNK = 30
 ON_INTERPRETER, ON_SPARK = 600, 300
 
 
@@ -27,7 +28,7 @@ def sail() -> PlainSailEngine:
     return PlainSailEngine(sail_session())
 
 
-@pytest.mark.parametrize("start", starts(22_000, 2 * CHUNK, CHUNK, fast=CHUNK))
+@pytest.mark.parametrize("start", starts(22_000, 4 * CHUNK, CHUNK, fast=CHUNK))
 def test_subqueries_as_values_equal_batch_without_an_engine(start):
     engine = InterpreterEngine()
     with engine.recording():
@@ -51,7 +52,7 @@ def spark() -> PlainSailEngine:
 
 @pytest.mark.spark
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("start", range(30_000, 30_000 + ON_SPARK, 20))
+@pytest.mark.parametrize("start", few(range(30_000, 30_000 + ON_SPARK, 20), 5))
 def test_equals_batch_on_spark(spark, start):
     """The row interpreter is judged too: it must give what Spark gives for the user's own text."""
     oracle = InterpreterEngine()

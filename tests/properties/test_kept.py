@@ -12,7 +12,7 @@ from tests.properties.execute import Day, RefusedError, request_of, run_case, ru
 from tests.properties.generate import random_case
 from tests.properties.kept import check_kept
 
-CHUNK = 50
+CHUNK = 25
 
 
 @pytest.mark.parametrize("start", starts(50_000, 200, CHUNK, fast=CHUNK))

@@ -24,6 +24,7 @@ from forerun.planner.rules.methods.method import Method
 from forerun.planner.tvr.signed import ColumnIds
 from tests.properties.histories import GROUP, KEY, NUMBER, History
 from tests.properties.test_memo_values import CASES, best_of_groups, checked, dense, histories
+from tests.selection import few
 
 METHODS = [method for method in SINGLE if method.name in ("im1", "hov", "im2", "ojv")]
 CHANGED = {
@@ -77,7 +78,7 @@ def test_partners_that_are_reduced_first(kind: JoinKind) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "method"),
-    [(kind, method) for kind, methods in CHANGED.items() for method in methods],
+    few(((kind, method) for kind, methods in CHANGED.items() for method in methods), 3),
     ids=lambda given: getattr(given, "name", str(given)),
 )
 def test_partners_that_are_grouped_first(kind: JoinKind, method: Method) -> None:

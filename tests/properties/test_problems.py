@@ -15,7 +15,7 @@ from tests.properties.execute import Engine, Outcome, RefusedError, run_case
 from tests.properties.generate import random_case
 from tests.properties.sessions import sail_session
 
-CHUNK = 50
+CHUNK = 25
 
 
 def random_problem(seed: int, runs: int) -> Problem:
@@ -49,7 +49,7 @@ def test_early_results_equal_batch_on_sail(start: int) -> None:
     assert sum(outcome.early_results > 0 and outcome.kept > 0 for outcome in found) >= 0.2 * CHUNK
 
 
-@pytest.mark.parametrize("start", starts(80_000, 2 * CHUNK, CHUNK, fast=CHUNK))
+@pytest.mark.parametrize("start", starts(80_000, 4 * CHUNK, CHUNK, fast=CHUNK))
 def test_early_results_equal_batch_without_an_engine(start: int) -> None:
     engine = InterpreterEngine()
     with engine.recording():

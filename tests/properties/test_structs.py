@@ -10,7 +10,7 @@ from tests.properties.engines import InterpreterEngine, PlainSparkEngine
 from tests.properties.generate import NESTED
 from tests.properties.sessions import spark_session
 
-CHUNK, DAYS = 30, 300
+CHUNK, DAYS = 15, 300
 
 
 @pytest.mark.parametrize("family", NESTED)

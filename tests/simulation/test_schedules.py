@@ -13,7 +13,7 @@ from tests.simulation.census import WANTED, census
 from tests.simulation.machine import Played, play
 from tests.simulation.searching import play_all, played
 
-SCHEDULES, FAST, CHUNK = 3000, 750, 250
+SCHEDULES, FAST, CHUNK = 3000, 250, 250
 
 
 @cache

@@ -186,6 +186,7 @@ def check_executors(events: list[dict[str, Any]], cluster: Standalone) -> None:
     assert environment["Spark Properties"]["spark.master"] == cluster.url
 
 
+@pytest.mark.slow
 def test_the_doctor_says_that_a_cluster_has_everything(
     cluster: Standalone, versitygw_server, monkeypatch, tmp_path: Path
 ) -> None:

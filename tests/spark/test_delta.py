@@ -26,6 +26,7 @@ from forerun.include.sources.table_formats import TableFormatError
 from forerun.include.state.opening import open_store
 from forerun.planner.contract import ColumnSpec
 from tests.oracles.values import Row
+from tests.selection import few
 from tests.spark.deletion_vectors import delete_by_vector, rows_of
 from tests.spark.lake import COLUMNS, DAY, ENGINES, NOW, pinned, read
 from tests.spark.places import (
@@ -323,7 +324,7 @@ def a_day(place: DeltaPlace, seed: int) -> None:
     place.check(commit, sql, least=0)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", few(range(20), 8))
 def test_days_of_commits_equal_batch(seed: int, sail: Any, tmp_path: Path) -> None:
     a_day(DeltaPlace(tmp_path, sail), 90_000 + seed)
 

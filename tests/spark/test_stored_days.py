@@ -50,7 +50,7 @@ def test_every_run_of_a_stored_day_equals_batch(sessions, tmp_path: Path, start:
     check_days(cases, tmp_path, *sessions)
 
 
-@pytest.mark.parametrize("start", range(61_000, 61_000 + ON_SAIL, CHUNK))
+@pytest.mark.parametrize("start", starts(61_000, ON_SAIL, CHUNK, fast=CHUNK))
 def test_every_run_of_a_stored_day_equals_batch_on_sail(
     sail: SailEngine, tmp_path: Path, start: int
 ):

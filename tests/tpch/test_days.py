@@ -50,10 +50,7 @@ def test_day_equals_batch(tables, path, temporal):
 @pytest.mark.parametrize("path", QUERIES, ids=lambda p: p.stem)
 @pytest.mark.parametrize(
     "method",
-    [
-        pytest.param(m.name, marks=() if m.name in ("ojv", "hov") else pytest.mark.slow)
-        for m in SINGLE
-    ],
+    [pytest.param(m.name, marks=() if m.name == "ojv" else pytest.mark.slow) for m in SINGLE],
 )
 def test_a_method_alone_equals_batch_or_says_why(tables, path, method):
     """Every rule of the method early, whatever it repays."""

@@ -25,6 +25,7 @@ from tests.datadriven import Block, Case, cases, check
 from tests.planner.chosen_rules import chosen_expressions
 from tests.planner.sql.tpch import SOURCES
 from tests.planner.starts import OPEN
+from tests.selection import few
 from tests.tpch.at_scale_10 import at_scale_10
 from tests.tpch.days import ARRIVED, WEIGHTS
 
@@ -87,6 +88,6 @@ def _cost(result: PlanResult) -> str:
 
 
 @pytest.mark.search
-@pytest.mark.parametrize("case", cases([HERE / "foreign_keys.test"]))
+@pytest.mark.parametrize("case", few(cases([HERE / "foreign_keys.test"]), 7))
 def test_what_foreign_keys_are_worth_at_scale_10(case: Case, accept: bool) -> None:
     check(case, run, accept=accept)

@@ -128,9 +128,7 @@ def test_a_first_message_of_the_day_with_deleted_ones_before_it_is_an_error(
     name = topic(shop)
     shop.send(name, {"k": 0}, {"k": 1}, at=BEGIN + HOUR)
     shop.delete_before(name, 1)
-    with pytest.raises(
-        SourceChangedError, match="begins with offset 1, within the day"
-    ):
+    with pytest.raises(SourceChangedError, match="begins with offset 1, within the day"):
         pin(store, source(name))
     assert rows(pin(store, source(name, lost_rows="accept"))) == [1]
     known = topic(shop)

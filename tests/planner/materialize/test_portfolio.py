@@ -19,6 +19,7 @@ from forerun.planner.request import PDW, PlanRequest, Problem, Settings, TimePoi
 from forerun.planner.rules.methods.catalog import SINGLE
 from tests.planner.sql.tpch import SOURCES
 from tests.planner.starts import CHEAP_RUNS
+from tests.selection import few
 
 pytestmark = pytest.mark.search
 QUERIES = sorted((Path(__file__).parents[2] / "tpch").glob("q*.sql"))
@@ -79,7 +80,7 @@ def is_worth_it(one: Candidate, decision: PlanDecision) -> bool:
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-@pytest.mark.parametrize("path", QUERIES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", few(QUERIES, 11), ids=lambda path: path.stem)
 def test_auto_is_never_above_the_best_single_method(path: Path, pattern: str) -> None:
     found = planned(path, pattern)
     assert not found.compared.left_out

@@ -15,6 +15,7 @@ from forerun.planner.errors import MethodError
 from forerun.planner.request import PDW, Method, ivm
 from forerun.planner.rules.methods.catalog import SINGLE
 from tests.planner.rules.methods.test_chosen import BIG, SMALL, summary, tpch
+from tests.selection import few
 
 pytestmark = pytest.mark.search
 DELTA = "__delta"
@@ -62,7 +63,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("number", "method", "results", "arrived"), CASES)
+@pytest.mark.parametrize(("number", "method", "results", "arrived"), few(CASES, 12))
 def test_no_run_scans_a_table_more_often_than_the_query_needs(
     number: int, method: Method, results: str, arrived: tuple[float, ...]
 ) -> None:
