@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import random
 import uuid
 from collections.abc import Callable
@@ -57,6 +58,24 @@ def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Catalog:
 def read_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let pyiceberg read the environment, as it does once in a process."""
     monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())
+
+
+def test_a_catalog_may_be_an_airflow_connection(
+    catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = create(catalog, "t", SCHEMA)
+    table.append(pa.table([[1], ["a"], [DAY]], schema=SCHEMA))
+    said = {"conn_type": "iceberg", "host": f"sqlite:///{tmp_path}/catalog.db", "extra": {
+        "type": "sql", "warehouse": f"file://{tmp_path}/lake"}}  # fmt: skip
+    for name in ("TYPE", "URI", "WAREHOUSE"):
+        monkeypatch.delenv(f"PYICEBERG_CATALOG__LAKE__{name}")
+    read_environment(monkeypatch)
+    monkeypatch.setattr("forerun.include.machine.connections._KNOWN", {})
+    with pytest.raises(SourcePathError, match="the catalog lake did not answer") as caught:
+        pinned(tmp_path, source(tmp_path))
+    assert "Airflow connection lake of type iceberg" in caught.value.hint
+    monkeypatch.setenv("AIRFLOW_CONN_LAKE", json.dumps(said))
+    assert pinned(tmp_path, source(tmp_path)).rows == 1
 
 
 def create(catalog: Catalog, name: str, schema: pa.Schema, *by: str) -> Table:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from forerun.include.days.sinks.day_rows import DayRows, DayVersion, ReportDay, SinkError
 from forerun.include.reports.sinks import IcebergTable
+from forerun.include.sources.tables.iceberg_catalog import open_catalog
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,7 +26,6 @@ class IcebergSink:
 
     def __init__(self, sink: IcebergTable) -> None:
         try:
-            from pyiceberg.catalog import load_catalog
             from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
         except ImportError:
             raise SinkError(
@@ -36,7 +36,7 @@ class IcebergSink:
         catalog, _, self._identifier = sink.name.partition(".")
         self._table: LoadedTable | None = None
         try:
-            self._catalog: Catalog = load_catalog(catalog, **{"py-io-impl": _IO})
+            self._catalog: Catalog = open_catalog(catalog, _IO)
             self._table = self._catalog.load_table(self._identifier)
         except (NoSuchTableError, NoSuchNamespaceError):
             return

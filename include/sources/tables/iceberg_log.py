@@ -20,6 +20,7 @@ from forerun.include.sources.files import (
     locate,
 )
 from forerun.include.sources.table_formats import TableFormatError
+from forerun.include.sources.tables.iceberg_catalog import open_catalog
 from forerun.include.sources.tables.log import Change, Snapshot
 
 if TYPE_CHECKING:
@@ -136,7 +137,6 @@ def _key(table: Table, path: str) -> str:
 
 def _load(name: str) -> Table:
     try:
-        from pyiceberg.catalog import load_catalog
         from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
     except ImportError:
         raise TableFormatError(
@@ -145,7 +145,7 @@ def _load(name: str) -> Table:
         ) from None
     catalog, _, identifier = name.partition(".")
     try:
-        return load_catalog(catalog, **{"py-io-impl": _IO}).load_table(identifier)
+        return open_catalog(catalog, _IO).load_table(identifier)
     except (NoSuchTableError, NoSuchNamespaceError):
         raise SourcePathError(
             f"the catalog {catalog} has no table {identifier}",
@@ -154,8 +154,9 @@ def _load(name: str) -> Table:
     except Exception as error:  # noqa: BLE001 - whatever the client of a catalog raises
         raise SourcePathError(
             f"the catalog {catalog} did not answer for {identifier}: {_said(error)}",
-            hint=f"Look at PYICEBERG_CATALOG__{catalog.upper()}__URI and the like, or at "
-            "~/.pyiceberg.yaml, and whether the catalog is up; then retry the task.",
+            hint=f"Look at PYICEBERG_CATALOG__{catalog.upper()}__URI and the like, at "
+            f"~/.pyiceberg.yaml, or at the Airflow connection {catalog} of type iceberg, and "
+            "whether the catalog is up; then retry the task.",
         ) from None
 
 
