@@ -23,7 +23,7 @@ from tests.properties.generate import changelog_case
 from tests.properties.sessions import sail_session
 
 CHUNK = 20
-DAYS = 10
+DAYS = 20
 
 
 def run(case: Case, engine: Engine, problem: Problem = PDW, *, judge: bool) -> Outcome | None:
@@ -46,7 +46,7 @@ def test_days_with_withdrawals_equal_batch_without_an_engine(start: int) -> None
     assert sum(one.kept > 0 for one in days) >= 0.25 * CHUNK
 
 
-@pytest.mark.parametrize("start", starts(103_000, 4 * DAYS, DAYS, fast=DAYS))
+@pytest.mark.parametrize("start", starts(103_000, 2 * DAYS, DAYS, fast=DAYS))
 @pytest.mark.parametrize("method", SINGLE, ids=lambda method: method.name)
 def test_a_method_alone_equals_batch(method: Method, start: int) -> None:
     engine = InterpreterEngine()

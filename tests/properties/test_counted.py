@@ -18,7 +18,7 @@ def test_what_is_kept_equals_batch(start: int) -> None:
         seeds = range(start, start + CHUNK)
         outcomes = check_chunk(engine, seeds, every_time_point=2, family="counted")
     assert len(outcomes) >= 0.9 * CHUNK
-    assert sum(outcome.kept > 0 for outcome in outcomes) >= 0.25 * CHUNK
+    assert sum(outcome.kept > 0 for outcome in outcomes) >= 0.1 * CHUNK
 
 
 @pytest.mark.spark

@@ -29,8 +29,8 @@ def test_families_are_versions_of_their_expressions(start):
             except AssertionError as error:
                 raise AssertionError(f"seed {seed}: {error}") from error
             rows, states = rows + outcome.rows, states + outcome.states
-    assert rows >= 2 * CHUNK
-    assert states >= 0.75 * CHUNK
+    assert rows >= CHUNK
+    assert states >= 0.3 * CHUNK
 
 
 def lose(rows):

@@ -45,7 +45,7 @@ def test_early_results_equal_batch_on_sail(start: int) -> None:
     engine = PlainSailEngine(sail_session())
     found = outcomes(engine, range(start, start + CHUNK), for_sail=True)
     assert len(found) >= 0.95 * CHUNK
-    assert sum(outcome.early_results for outcome in found) >= 0.8 * CHUNK
+    assert sum(outcome.early_results for outcome in found) >= 0.6 * CHUNK
     assert sum(outcome.early_results > 0 and outcome.kept > 0 for outcome in found) >= 0.2 * CHUNK
 
 
