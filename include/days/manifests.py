@@ -45,7 +45,7 @@ def manifest_of(
     base = chain[-1].run if chain else 0
     if base > run:  # committed since the caller looked
         raise day_closed(at, run, base)
-    check_sink(spec.published_to, day.date)
+    check_sink(spec.published_to, day.date, final=day.is_final(run))
     before = pins_of(store, at, base)
     sources = tuple(_pinned(store, source, day.date, now, before) for source in spec.sources)
     manifest = Manifest(

@@ -104,8 +104,9 @@ def _transaction(of: ReportDay) -> str:
 
 
 def _said(sink: DeltaTable, error: Exception) -> SinkError:
+    text = str(error).strip().splitlines() or [type(error).__name__]
     return SinkError(
-        f"{sink.path}: {str(error).splitlines()[0]}",
+        f"{sink.path}: {text[0]}",
         hint="Look at the table, and at what may be written there; then retry the task. Columns "
         "that the table has not, or in other types: alter it, or give the report another one.",
     )

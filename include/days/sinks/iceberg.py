@@ -44,11 +44,15 @@ class IcebergSink:
             raise _said(sink, error) from None
 
     def published(self, of: ReportDay) -> DayVersion | None:
-        """Return what the newest snapshot says that has published the day."""
-        for snapshot in reversed(self._table.metadata.snapshots if self._table else ()):
-            said: dict[str, Any] = (
-                snapshot.summary.additional_properties if snapshot.summary else {}
-            )
+        """Return what the newest snapshot says that has published the day, of those that the table
+        has come from: one that was rolled back is none of them."""
+        from pyiceberg.table.snapshots import ancestors_of
+
+        if self._table is None:
+            return None
+        for snapshot in ancestors_of(self._table.current_snapshot(), self._table.metadata):
+            summary = snapshot.summary
+            said: dict[str, Any] = summary.additional_properties if summary else {}
             if said.get("forerun.owner") == of.owner and said.get("forerun.day") == str(of.day):
                 return DayVersion(
                     generation=int(said["forerun.generation"]), run=int(said["forerun.run"])

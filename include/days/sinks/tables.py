@@ -29,6 +29,7 @@ from forerun.include.reports.sinks import (
     TableSink,
     VersionedFolder,
 )
+from forerun.include.state.backoff import Backoff
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,13 +67,14 @@ def open_sink(sink: TableSink) -> SinkTable:
     return PostgresqlSink(sink)
 
 
-def check_sink(sink: Sink, day: date) -> None:
+def check_sink(sink: Sink, day: date, *, final: bool) -> None:
     """Raise if results cannot go there, as far as can be seen before there is one: the first run of
-    a day finds it, not the last. A table must be reachable, and a folder in none of another format.
+    a day finds it, not the last. A folder must be in no table of another format, and a table must
+    be reachable, of which the ``final`` run is not asked: it can compute while a server is down.
     """
     if isinstance(sink, PartitionFolder):
         refuse_table_folder(sink, day)
-    elif not isinstance(sink, VersionedFolder):
+    elif not isinstance(sink, VersionedFolder) and not final:
         open_sink(sink)
 
 
@@ -100,6 +102,7 @@ def publish_rows(sink: TableSink, rows: DayRows, data: pa.Table) -> None:
     days = pa.repeat(pa.scalar(rows.of.day, pa.date32()), data.num_rows)
     plain = pa.schema([pa.field(f.name, f.type) for f in data.schema])
     whole = data.cast(plain).append_column(pa.field(sink.column, pa.date32()), days)
+    backoff = Backoff(f"{rows.of.owner}/{rows.of.day}")
     for _ in range(_TRIES):
         table = open_sink(sink)
         there = table.published(rows.of)
@@ -108,6 +111,7 @@ def publish_rows(sink: TableSink, rows: DayRows, data: pa.Table) -> None:
         refuse_older(sink, rows, there)
         if table.replace(rows, whole):
             return
+        backoff.wait()
     raise SinkError(
         f"{place_of_sink(sink)} was changed by somebody else {_TRIES} times while the day "
         f"{rows.of.day} of {rows.of.report} was to be published",

@@ -152,7 +152,6 @@ def open_table(uri: str) -> Iterator[OpenTable]:
     relation = ".".join(quoted(part) for part in name.split("."))
     with connected(uri) as opened, opened.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        cursor.execute("SET LOCAL statement_timeout = 0")
         cursor.execute(_CATALOG, [relation])
         found = cursor.fetchall()
         if not found:

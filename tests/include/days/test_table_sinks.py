@@ -278,6 +278,23 @@ def test_what_a_table_is_told_stands_in_it(place: Place, request: pytest.Fixture
     assert told["forerun.pins"] == '["p/1.json"]'
 
 
+def test_a_day_that_was_rolled_back_is_published_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = _iceberg(tmp_path, monkeypatch, f"file://{tmp_path}/lake")
+    publish_rows(place.sink, said(1), ROWS)
+    table = load_catalog("lake").load_table("shop.daily")
+    before = table.current_snapshot().snapshot_id
+    publish_rows(place.sink, said(), ROWS)
+    table.refresh()
+    table.manage_snapshots().rollback_to_snapshot(before).commit()
+    assert open_sink(place.sink).published(said().of) is None
+    publish_rows(place.sink, said(), ROWS)
+    assert place.rows() == sorted(
+        held((1, "a"), (2, None)) + held((1, "a"), (2, None), day=1), key=repr
+    )
+
+
 def test_names_are_checked_when_they_are_written() -> None:
     for wrong in (
         lambda: IcebergTable(name="daily"), lambda: PostgresqlTable(path="/lake/daily"),
@@ -295,5 +312,7 @@ def test_a_sink_that_is_not_there_is_found_by_the_first_run(
         tmp_path, str(tmp_path / "store"), sink={"sink": DeltaTable(path=f"{tmp_path}/lake")}
     )
     case.deliver("1", (1, 2))
+    generation = case.open("first")
     with pytest.raises(SinkError):
-        case.prepare(case.open("first"), 1)
+        case.prepare(generation, 1)
+    case.prepare(generation, 2)  # the final run computes all the same
