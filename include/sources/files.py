@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -123,9 +123,9 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class DayBounds:
-    """The instants between which the days lie that a report reads, in a source that tells them
-    apart by time."""
+    """The instants between which a day lies, in a source that tells days apart by time."""
 
+    day: date
     begin: datetime
     end: datetime
 
@@ -138,10 +138,10 @@ class Asked:
     newest pin of the same source, if there is one; ``catalog`` the name of the table in a catalog,
     of a format whose tables have one. ``signed``: whether rows may be taken back; ``ignores``:
     whether what is not declared is left out; ``accepts_loss``: whether rows that the source has
-    deleted before they were read are done without. ``days``: of a source that tells days by time.
-    ``now``: when it is asked, for whether those days are over; ``before``: the newest pin of the
-    day before them. ``columns`` and ``where``: the declared columns, and which rows are read, as a
-    database asks.
+    deleted before they were read are done without. ``days``: those that are read, in order, of a
+    source that tells days by time; ``now``: when it is asked, for whether they are over;
+    ``before``: the newest pin of an earlier day, if there is none of this one. ``columns`` and
+    ``where``: the declared columns, and which rows are read, as a database asks.
     """
 
     paths: Sequence[str]
@@ -151,7 +151,7 @@ class Asked:
     signed: bool = False
     ignores: bool = False
     accepts_loss: bool = False
-    days: DayBounds | None = None
+    days: Sequence[DayBounds] = ()
     now: datetime | None = None
     before: Pin | None = None
     columns: Sequence[ColumnSpec] = ()

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 from forerun.include.reports.clock import parse_time, parse_zone
 from forerun.include.reports.complete_when import CompleteWhen, HourlyMarkers, MarkerFile
+from forerun.include.reports.period import days_from
 from forerun.include.reports.spec import SourceSpec
 from forerun.include.sources.constants import Constants, in_folders, with_constants
 from forerun.include.sources.files import Asked, DayBounds, Listing
@@ -29,8 +30,8 @@ def data_files(
     (:meth:`forerun.include.sources.files.Location.files`); of a source that is read over several
     days those of all their folders. The marker that the source is complete by is none of them,
     whatever its name. A table is listed as one that goes on from ``last``, the newest pin of it;
-    ``now`` says whether days are over, and ``before``, the newest pin of the day before
-    them, up to where that was read.
+    ``now`` says whether days are over, and ``before``, the newest pin of an earlier day, what was
+    read of them by then.
 
     Raises :class:`forerun.include.sources.table_formats.TableFormatError` if a table of another
     format lies there, and :class:`forerun.include.sources.files.SourcePathError` for days that lie
@@ -45,7 +46,7 @@ def data_files(
         signed=source.change == "changelog",
         ignores=source.extra_columns == "ignore",
         accepts_loss=source.lost_rows == "accept",
-        days=_between(source, day, zone) if zone else None,
+        days=_days(source, day, zone) if zone else (),
         now=now,
         before=before,
         columns=source.columns,
@@ -59,10 +60,13 @@ def data_files(
     return replace(listing, constants=named)
 
 
-def _between(source: SourceSpec, day: date, zone: ZoneInfo) -> DayBounds:
+def _days(source: SourceSpec, day: date, zone: ZoneInfo) -> tuple[DayBounds, ...]:
     midnight = parse_time("00:00", "the start of a day")
     first = source.over.bounds(day)[0] if source.over is not None else day
-    return DayBounds(midnight.on(first, zone), midnight.on(day + timedelta(days=1), zone))
+    return tuple(
+        DayBounds(each, midnight.on(each, zone), midnight.on(each + timedelta(days=1), zone))
+        for each in days_from(first, day)
+    )
 
 
 def describe_files(

@@ -124,9 +124,11 @@ def _last_pin(store: StoreReader, source: str, day: str) -> tuple[Pin, Pin] | tu
 
 
 def _pin_before(store: StoreReader, source: SourceSpec, name: str, day: date) -> Pin | None:
-    """The newest pin of the day before those that a report of ``day`` reads."""
+    """The newest pin of the day before, or of the period before that of ``day``."""
     first = source.over.bounds(day)[0] if source.over is not None else day
-    return _last_pin(store, name, (first - timedelta(days=1)).isoformat())[0]
+    found = (_last_pin(store, name, (each - timedelta(days=1)).isoformat())[0]
+             for each in dict.fromkeys((day, first)))  # fmt: skip
+    return next((pin for pin in found if pin is not None), None)
 
 
 def _pin_files(source: SourceSpec, listing: Listing, last: Pin | None) -> tuple[PinnedFile, ...]:

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 
 from forerun.include.sources.files import (
     Asked,
-    DayBounds,
     Listing,
     Location,
     SourcePathError,
@@ -40,8 +39,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from confluent_kafka import Message
 
-_RANGE = re.compile(r"/(\d+)/(\d+)-(\d+)(!?)(\??)\Z", re.ASCII)
-"""The end of the URI of a range: partition, first offset, the one after the last, whether no
+_RANGE = re.compile(r"/(\d{4}-\d\d-\d\d)/(\d+)/(\d+)-(\d+)(!?)(\??)\Z", re.ASCII)
+"""The end of the URI of a range: day, partition, first offset, the one after the last, whether no
 message of the day comes after it, and whether some before it may have been lost."""
 _ROWS = 200_000
 """Messages that are parsed at once."""
@@ -56,15 +55,43 @@ _OF_MESSAGE = {
 
 @dataclass(frozen=True, slots=True, order=True)
 class _Range:
-    """Messages of one partition: from ``first`` up to ``end``, which is not among them.
+    """Messages of one day in one partition: from ``first`` up to ``end``, which is not among them.
     ``is_last``: none of the day comes after it; ``after_loss``: some before it may have been
     deleted unread."""
 
+    day: str
     partition: int
     first: int
     end: int
     is_last: bool
     after_loss: bool = False
+
+    @property
+    def key(self) -> str:
+        """What names it: the end of its URI."""
+        marks = f"{'!' * self.is_last}{'?' * self.after_loss}"
+        return f"{self.day}/{self.partition}/{self.first}-{self.end}{marks}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A day of one partition, as it is now: ``begin`` is the offset of its first message, ``after``
+    that of the first one after it; None where there is none that late. ``done``: the last range
+    that was copied; ``seen``: up to where earlier days were; ``over``: whether the day is."""
+
+    day: str
+    partition: int
+    offsets: Offsets
+    begin: int | None
+    after: int | None
+    done: _Range | None
+    seen: int | None
+    over: bool
+
+    @property
+    def end(self) -> int:
+        """The offset after the last message of the day that there is."""
+        return self.offsets.end if self.after is None else self.after
 
 
 class KafkaFormat(ParquetFormat):
@@ -75,27 +102,26 @@ class KafkaFormat(ParquetFormat):
     has_files = False
 
     def listed(self, asked: Asked) -> Listing:
-        """List what no pin has copied yet, beside what the last one has.
+        """List what no pin has copied yet, beside what the last one has of these days; the first
+        pin of a day goes on from what that of the day before has.
 
         Raises :class:`SourceChangedError` if messages in between have been deleted.
         """
-        topic, days = open_topic(asked.paths[-1]), _days(asked)
-        last = asked.last if asked.last and asked.last.table == topic.identity else None
-        done = _done(last.files if last else ())
-        if lost := [each for each in done if each.after_loss and not asked.accepts_loss]:
-            raise _lost(topic, lost[0].partition, lost[0].first, None)
-        before = {each.partition: each for each in done}
-        over = asked.now is not None and asked.now >= days.end
-        ranges = [
-            found
-            for number, at in topic.offsets([days.begin, days.end]).items()
-            if (found := _next(topic, number, at, before.get(number), over, asked)) is not None
-        ]
+        topic, last = open_topic(asked.paths[-1]), asked.last or asked.before
+        known = last.files if last is not None and last.table == topic.identity else ()
+        wanted = {str(each.day) for each in asked.days}
+        kept = tuple(file for file in known if (one := _range(file.origin)) and one.day in wanted)
+        if not asked.accepts_loss:
+            for one in _done(kept):
+                if one.after_loss:
+                    raise _lost(topic, one.partition, one.first, None)
+        ranges = [found for part in _parts(topic, asked, _done(known))
+                  if (found := _next(topic, part, asked.accepts_loss)) is not None]  # fmt: skip
         return Listing(
             folder=None,
             raw=tuple(_raw(topic, one, ignores=asked.ignores) for one in ranges),
             table=TableVersion(topic.identity, 0, None),
-            kept=last.files if last else (),
+            kept=kept,
         )
 
     def stored(self, locations: Sequence[Location]) -> Sequence[StoredFile]:  # noqa: ARG002
@@ -103,13 +129,28 @@ class KafkaFormat(ParquetFormat):
         return ()
 
 
-def _days(asked: Asked) -> DayBounds:
-    if asked.days is None:
+def _parts(topic: Topic, asked: Asked, done: Sequence[_Range]) -> Iterator[_Part]:
+    """Yield the days of each partition, in order. ``done``: the ranges that were copied, of earlier
+    days, too."""
+    if not asked.days:
         raise SourcePathError(
-            f"{asked.paths[-1]} is a topic, and nothing says in which time zone its days are",
+            f"{topic.uri} is a topic, and nothing says in which time zone its days are",
             hint="Give the source a timezone.",
         )
-    return asked.days
+    copied = {(one.day, one.partition): one for one in done}
+    instants = [asked.days[0].begin, *(each.end for each in asked.days)]
+    for number, offsets in topic.offsets(instants).items():
+        ends = [one.end for one in done
+                if one.partition == number and one.day < str(asked.days[0].day)]  # fmt: skip
+        seen = max(ends, default=None)
+        for place, each in enumerate(asked.days):
+            day, over = str(each.day), asked.now is not None and asked.now >= each.end
+            begin, after = offsets.at[place : place + 2]
+            last = copied.get((day, number))
+            part = _Part(day, number, offsets, begin, after, last, seen, over)
+            yield part
+            # What this day has, or gets now, is left: nothing behind it is lost.
+            seen = max(part.end if over else 0, last.end if last else 0, seen or 0)
 
 
 def _done(files: Sequence[PinnedFile]) -> list[_Range]:
@@ -122,40 +163,34 @@ def _range(origin: str) -> _Range | None:
     found = _RANGE.search(origin)
     if found is None:
         return None
-    return _Range(int(found[1]), int(found[2]), int(found[3]), bool(found[4]), bool(found[5]))
+    day, *numbers = found.groups()[:4]
+    partition, first, end = map(int, numbers)
+    return _Range(day, partition, first, end, bool(found[5]), bool(found[6]))
 
 
-def _next(
-    topic: Topic, partition: int, offsets: Offsets, done: _Range | None, over: bool, asked: Asked
-) -> _Range | None:
-    """Return what is to be copied of a partition; None if that is nothing. ``done``: the last range
-    that was; ``over``: whether the day is."""
-    begin, after = offsets.at
-    end = offsets.end if after is None else after
-    if done is None and begin is None and not over:
+def _next(topic: Topic, part: _Part, accepts_loss: bool) -> _Range | None:
+    """Return what is to be copied of a day in a partition; None if that is nothing."""
+    done, end, low = part.done, part.end, part.offsets.low
+    if done is None and part.begin is None and not part.over:
         return None  # where the day begins there is known once it has a message
-    first = done.end if done else end if begin is None else min(begin, end)
-    if done and done.is_last and (first >= end or offsets.low > first):
+    first = done.end if done else end if part.begin is None else min(part.begin, end)
+    if done and done.is_last and (first >= end or low > first):
         return None
-    if first >= end and not (over and (done is None or not done.is_last)):
+    if first >= end and not (part.over and (done is None or not done.is_last)):
         return None
-    lost = offsets.low > first if done else _may_be_lost(topic, partition, offsets, asked)
-    if lost and not asked.accepts_loss:
-        raise _lost(topic, partition, offsets.low, done)
-    return _Range(partition, min(max(first, offsets.low), end), end, over, after_loss=lost)
+    lost = low > first if done else _may_be_lost(part)
+    if lost and not accepts_loss:
+        raise _lost(topic, part.partition, low, done)
+    return _Range(part.day, part.partition, min(max(first, low), end), end, part.over, lost)
 
 
-def _may_be_lost(topic: Topic, partition: int, offsets: Offsets, asked: Asked) -> bool:
+def _may_be_lost(part: _Part) -> bool:
     """Return whether messages of the day may have been deleted before its first pin: if those that
-    are left begin within the day or after it, nobody knows what was before them. Unless the day
-    before was read up to a message that is left."""
-    begin = offsets.end if offsets.at[0] is None else offsets.at[0]
-    if not 0 < offsets.low == begin:
-        return False
-    known = _done(asked.before.files) if asked.before else []
-    ends = [one.end for one in known if one.partition == partition]
-    same = asked.before is not None and asked.before.table == topic.identity
-    return not (same and ends and offsets.low <= max(ends))
+    are left begin within the day or after it, nobody knows what was before them. Unless the days
+    before were read up to a message that is left."""
+    begin = part.offsets.end if part.begin is None else part.begin
+    unknown = 0 < part.offsets.low == begin
+    return unknown and (part.seen is None or part.offsets.low > part.seen)
 
 
 def _lost(topic: Topic, partition: int, low: int, done: _Range | None) -> SourceChangedError:
@@ -177,11 +212,10 @@ def _lost(topic: Topic, partition: int, low: int, done: _Range | None) -> Source
 
 
 def _raw(topic: Topic, one: _Range, *, ignores: bool) -> Raw:
-    key = f"{one.partition}/{one.first}-{one.end}{'!' * one.is_last}{'?' * one.after_loss}"
     return Raw(
-        key=key,
-        origin=f"{topic.uri}/{key}",
-        identity=(topic.identity, key, str(ignores)),
+        key=one.key,
+        origin=f"{topic.uri}/{one.key}",
+        identity=(topic.identity, one.key, str(ignores)),
         read=partial(_read, topic, one, ignores=ignores),
         verify=int,  # what has an offset never changes
         most=one.end - one.first,

@@ -138,6 +138,27 @@ def test_a_first_message_of_the_day_with_deleted_ones_before_it_is_an_error(
     assert rows(pin(store, source(known))) == [1], "one of the day before is left: none is missing"
 
 
+def test_a_window_of_days_goes_on_from_that_of_the_day_before(shop: Broker, store: Store) -> None:
+    """A topic that keeps a day's messages for a day, and a report over three days."""
+    name, over = topic(shop, partitions=2), Trailing(days_back=3)
+    spec, found = source(name, over=over), []
+    for number in range(6):
+        day, now = DAY + dt.timedelta(days=number), NOW + dt.timedelta(days=number)
+        for hours in (1, 13, 23):
+            begin = BEGIN + number * 24 * HOUR
+            shop.send(name, {"k": 100 * number + hours}, at=begin + hours * HOUR)
+            if hours == 13:
+                pin_source(store, spec, day, now - dt.timedelta(hours=9))
+        shop.delete_before(name, 3 * number)
+        last = pin_source(store, spec, day, now)[1]
+        found.append(rows(last))
+    each = [[100 * number + hours for hours in (1, 13, 23)] for number in range(6)]
+    windows = [each[max(0, number - 2) : number + 1] for number in range(6)]
+    assert found == [[k for day in window for k in day] for window in windows]
+    with pytest.raises(SourceChangedError, match="were deleted"):
+        pin_source(store, source(name, over=Trailing(days_back=2)), day, NOW)
+
+
 def test_a_past_day_whose_messages_are_gone_is_no_empty_day(shop: Broker, store: Store) -> None:
     name = topic(shop)
     shop.send(name, {"k": 0}, {"k": 1}, at=BEGIN + HOUR)
