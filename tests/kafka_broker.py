@@ -17,6 +17,7 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from forerun.include.machine import connections
 from forerun.include.machine.child_process import ChildProcess, start, stop
 from forerun.include.machine.jvm import home_folder
 
@@ -127,5 +128,6 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 @pytest.fixture
 def shop(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> Broker:
     """The broker, as the Airflow connection ``shop``."""
+    monkeypatch.setattr(connections, "_KNOWN", {})
     monkeypatch.setenv("AIRFLOW_CONN_SHOP", broker.connection)
     return broker

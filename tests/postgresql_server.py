@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import psycopg2
 import pytest
 
+from forerun.include.machine import connections
 from forerun.include.machine.local_postgres import local_postgres
 
 
@@ -50,5 +51,6 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
 @pytest.fixture
 def warehouse(database: Database, monkeypatch: pytest.MonkeyPatch) -> Database:
     """The server, as the Airflow connection ``warehouse``."""
+    monkeypatch.setattr(connections, "_KNOWN", {})
     monkeypatch.setenv("AIRFLOW_CONN_WAREHOUSE", database.connection)
     return database
