@@ -68,13 +68,13 @@ check: $(STAMPS)/venv ## ruff, mypy strict, import layers, secrets, unit tests: 
 docs: $(STAMPS)/venv ## the pages of docs/ as a site, .forerun/site/index.html; a dead link ends it
 	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict --clean
 
+UNIT := tests/planner tests/plans tests/properties/test_aggregate_states.py
 unit: $(STAMPS)/venv ## the planner's tests, without the long comparisons: under a minute
-	.venv/bin/python -m pytest -q -n 2 --dist loadfile -m "not slow and not spark and not search" \
-	  tests/planner tests/plans tests/properties/test_aggregate_states.py
+	.venv/bin/python -m pytest -q -n 2 --dist loadfile -m "not slow and not spark and not search" $(UNIT)
 
 test: setup jars s3-server kafka ## all tests but the long suites: 18 minutes
 test: WHICH := and not slow
-test: CHECKED := $(if $(filter check,$(MAKECMDGOALS)),--ignore=tests/meta)
+test: CHECKED := $(if $(filter check,$(MAKECMDGOALS)),$(addprefix --checked=,tests/meta $(UNIT)))
 
 test-all: setup jars s3-server kafka postgres ## every test
 

@@ -59,6 +59,7 @@ def of_server(address):
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_a_day_of_early_runs_and_its_repair_are_done_by_the_server(place, server, connection):
     spec = report(place)
     dag = Dag(spec, place, engine="connect", conn_id=SERVER)

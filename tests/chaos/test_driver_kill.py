@@ -22,6 +22,7 @@ from forerun.include.machine.jvm import driver_environment, spark_submit, submit
 from forerun.include.state.commits import read_commit, read_stage
 from forerun.include.state.records import RunCommit
 from forerun.planner.contract import Stage
+from tests.selection import few
 from tests.spark.days import Day, expected, publish, save_rows, save_sums
 
 JOB = Path(__file__).resolve().parents[2] / "forerun" / "spark_jobs" / "run.py"
@@ -147,13 +148,16 @@ def test_kills_of_a_spark_driver(day: Day, archive: Path) -> None:
 
 @pytest.mark.parametrize(
     "moment",
-    [
-        lambda day: written(day, "f_rows", "k1"),
-        lambda day: recorded(day, "save-rows"),
-        lambda day: written(day, "f_sums", "k1"),
-        lambda day: recorded(day, "save-sums"),
-        lambda day: read_commit(day.store, day.at, 1) is not None,
-    ],
+    few(
+        [
+            lambda day: written(day, "f_rows", "k1"),
+            lambda day: recorded(day, "save-rows"),
+            lambda day: written(day, "f_sums", "k1"),
+            lambda day: recorded(day, "save-sums"),
+            lambda day: read_commit(day.store, day.at, 1) is not None,
+        ],
+        2,
+    ),
     ids=["in stage 1", "after stage 1", "in stage 2", "after stage 2", "after the commit"],
 )
 def test_kills_on_the_small_engine(day: Day, archive: Path, moment: Callable[[Day], bool]) -> None:

@@ -17,9 +17,10 @@ TWO, THREE = ("0.58,1", "0.25,1"), ("0.58,0.79,1", "0.25,0.3,1")
 DEAR = ("q01", "q03", "q06", "q13", "q14", "q18")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "points"),
-    [("q13", TWO), *(pytest.param(q, THREE, marks=pytest.mark.slow) for q in DEAR)],
+    [("q13", TWO), *((q, THREE) for q in DEAR)],
 )
 def test_applications_that_follow_one_another_give_the_batch_result(
     query: str, points: tuple[str, str], tables: Path, tmp_path: Path

@@ -55,6 +55,7 @@ from forerun.planner.tvr.signed import ColumnIds, Signed, consolidate
 from tests.oracles.interpreter import FamilyData, Inputs, SourceData, evaluate
 from tests.oracles.values import Row, row_key
 from tests.properties.histories import GROUP, KEY, MONEY, NUMBER, REAL, History, random_history
+from tests.selection import few
 
 RUNS = 4
 CASES = 120
@@ -426,7 +427,7 @@ LAWS: list[tuple[str, DeltaRule, Any, tuple[bool, ...], tuple[bool, ...]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "rule", "build", "changing", "signed"), LAWS)
+@pytest.mark.parametrize(("name", "rule", "build", "changing", "signed"), few(LAWS, 20))
 def test_old_plus_delta_is_new(name, rule, build, changing, signed):
     covered = 0
     for seed in range(CASES):

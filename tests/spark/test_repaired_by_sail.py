@@ -103,6 +103,7 @@ def _values() -> str:
     return ", ".join(f"({row})" for row in typed)
 
 
+@pytest.mark.slow
 def test_generated_days_of_spark_are_repaired_by_sail(sessions, sail: SailEngine, tmp_path: Path):
     found: Counter[str] = Counter()
     done = 0

@@ -65,6 +65,7 @@ def test_every_run_of_a_stored_day_equals_batch_on_sail(
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_every_run_of_a_day_that_takes_rows_back_equals_batch(sessions, tmp_path: Path):
     cases = [changelog_case(seed) for seed in range(CHANGELOGS, CHANGELOGS + CHUNK // 2)]

@@ -14,7 +14,7 @@ from forerun.planner.request import Method
 from forerun.planner.rules.methods.catalog import SINGLE
 from tests.oracles.bags import compare_bags, with_equal_scales
 from tests.properties.sessions import sail_session
-from tests.selection import need_all
+from tests.selection import few, need_all
 from tests.tpch.days import TpchDay, generate
 
 QUERIES = sorted(Path(__file__).parent.glob("q*.sql"))
@@ -37,7 +37,7 @@ def has_early_work(final: Plan) -> bool:
 
 
 @pytest.mark.parametrize("temporal", ["early", pytest.param("cost", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("path", QUERIES, ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", few(QUERIES, 11), ids=lambda p: p.stem)
 def test_day_equals_batch(tables, path, temporal):
     day = TpchDay(sail_session(), tables, path.read_text().strip().rstrip(";"), temporal)
     final, rows = day.run()
@@ -47,7 +47,7 @@ def test_day_equals_batch(tables, path, temporal):
         EARLY[temporal].add(path.stem)
 
 
-@pytest.mark.parametrize("path", QUERIES, ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", few(QUERIES, 8), ids=lambda p: p.stem)
 @pytest.mark.parametrize(
     "method",
     [pytest.param(m.name, marks=() if m.name == "ojv" else pytest.mark.slow) for m in SINGLE],
