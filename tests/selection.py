@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 
 
 def need_all(request: pytest.FixtureRequest, counted: object, expected: int) -> None:
@@ -33,8 +34,15 @@ def few(values: Iterable[Any], fast: int) -> list[Any]:
     chosen = {number * len(every) // fast for number in range(fast)}
     return [
         pytest.param(
-            *(value if isinstance(value, tuple) else (value,)),
+            *_values(value),
             marks=() if number in chosen else pytest.mark.slow,
+            id=value.id if isinstance(value, ParameterSet) else None,
         )
         for number, value in enumerate(every)
     ]
+
+
+def _values(value: Any) -> tuple[Any, ...]:
+    if isinstance(value, ParameterSet):
+        return tuple(value.values)
+    return value if isinstance(value, tuple) else (value,)

@@ -65,7 +65,7 @@ STORE = (
     ),
     Mutation(
         "publish: what is published is not looked at again", "include/days/publishing.py",
-        "there.version == version and not _lost_files(store, there, spec):",
+        "there.version == version and not _lost_files(day, there):",
         "there.version == version:", suite=(_FENCE,),
     ),
     Mutation(

@@ -100,6 +100,7 @@ def test_a_report_that_is_cleared_is_done_again_and_no_other(groups):
     assert after["night_count"]["rows"] == before["night_count"]["rows"]
 
 
+@pytest.mark.slow
 def test_days_that_are_over_are_computed_together_and_repaired_together(groups):
     """Two days of three reports in one application; then what has changed of one of these days."""
     names, days = ("night_revenue", "night_count", "night_total"), ("2026-03-08", "2026-03-09")

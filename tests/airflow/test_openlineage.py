@@ -163,6 +163,9 @@ def test_a_backend_that_does_not_answer_holds_up_nothing(place, monkeypatch, cap
         assert planned(report(place))["submit"] is True
         openlineage.send(lambda _namespace: pytest.fail("it was asked again"))
     assert "has not answered" in caplog.text
+    for thread in threading.enumerate():  # or what it says at last is said in another test
+        if thread.name == openlineage._NAME:
+            thread.join(60)
 
 
 def test_a_backend_that_is_down_is_a_warning(place, monkeypatch, caplog):

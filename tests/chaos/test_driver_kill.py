@@ -131,6 +131,7 @@ def check(day: Day, archive: Path, engine: str, commit: RunCommit) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_kills_of_a_spark_driver(day: Day, archive: Path) -> None:
     """Inside the first stage, between two stages, then to the end."""
     prepare(day)

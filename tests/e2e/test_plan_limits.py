@@ -28,6 +28,7 @@ from forerun.planner.api import plan
 from forerun.planner.contract import encode_plan
 from forerun.planner.errors import MethodError
 from forerun.planner.request import PDW, PlanRequest, TimePoint, ivm
+from tests.selection import few
 
 given = json.loads(sys.argv[1])
 changing = frozenset(given["changing"])
@@ -93,7 +94,8 @@ def chain(joins: int) -> str:
     return f"SELECT o0.o_orderpriority, count(*) AS n FROM {' '.join(said)} GROUP BY 1"
 
 
-@pytest.mark.parametrize("joins", [20, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("joins", [20, 10])
 def test_the_largest_queries_are_planned_in_a_gigabyte(tables: Path, joins: int) -> None:
     """By all methods together, one after another in one process; the chains are more than the
     budget of exploration lasts for."""
@@ -119,7 +121,7 @@ def test_tpcds_is_planned_in_a_gigabyte() -> None:
 @pytest.mark.parametrize(
     "names",
     [
-        ("q03", "q15"),
+        ("q03",),
         pytest.param(tuple(f"q{n:02d}" for n in range(1, 23)), marks=pytest.mark.slow),
     ],
     ids=["some", "all"],

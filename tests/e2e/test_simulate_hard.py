@@ -156,7 +156,7 @@ REPORTS = {
 }
 
 
-@pytest.mark.parametrize("name", few(REPORTS, 4))
+@pytest.mark.parametrize("name", few(REPORTS, 2))
 def test_the_day_gives_the_batch_result(
     name: str, tables: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

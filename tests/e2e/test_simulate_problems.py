@@ -21,6 +21,7 @@ from forerun.simulation.running import Runner, Used, open_runner
 from forerun.simulation.shown_day import show_day
 from forerun.simulation.simulated_day import Simulation
 from forerun.simulation.tables import find_tables
+from tests.selection import few
 
 TPCH = Path(__file__).parents[1] / "tpch"
 QUERIES = tuple(f"q{number:02d}" for number in range(1, 23))
@@ -39,10 +40,10 @@ def arguments_of(query: str, tables: Path, target: Path, *options: str) -> list[
         *(
             pytest.param(query, ("--problem", "ivm"), [1, 2], marks=marks)
             for number, query in enumerate(QUERIES)
-            for marks in (() if number % 4 == 1 else pytest.mark.slow,)
+            for marks in (() if number % 8 == 1 else pytest.mark.slow,)
         ),
-        *((query, ("--results-at", "2"), [2]) for query in FEW),
-        *((query, ("--results-at", "1", "--method", "progressive"), [1]) for query in FEW),
+        *few(((query, ("--results-at", "2"), [2]) for query in FEW), 1),
+        *few(((query, ("--results-at", "1", "--method", "progressive"), [1]) for query in FEW), 1),
     ],
 )
 def test_every_result_that_is_asked_for_equals_batch(
@@ -121,7 +122,7 @@ SELECT c.k, count(*) AS n, sum(e.v) AS v FROM events e JOIN customers c ON e.k =
 """
 
 
-@pytest.mark.parametrize("method", ["auto", "progressive", "im1"])
+@pytest.mark.parametrize("method", few(["progressive", "auto", "im1"], 1))
 def test_a_day_of_changelogs_equals_batch_at_every_run(
     method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -24,7 +24,7 @@ TPCH = Path(__file__).parents[1] / "tpch"
 EARLY_WORK: dict[str, bool] = {}
 
 
-@pytest.mark.parametrize("query", few(QUERIES, 6))
+@pytest.mark.parametrize("query", few(QUERIES, 4))
 def test_the_day_gives_the_batch_result(
     query: str, tables: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -59,7 +59,7 @@ def simulated(
     return day
 
 
-@pytest.mark.parametrize("query", few(QUERIES, 6))
+@pytest.mark.parametrize("query", few(QUERIES, 4))
 def test_batch_in_stages_of_our_own_gives_the_batch_result(
     query: str, tables: Path, tmp_path: Path
 ) -> None:
@@ -77,7 +77,7 @@ def test_batch_in_stages_of_our_own_gives_the_batch_result(
     assert day.own_batch.stages[0].sql != day.batch.stages[0].sql
 
 
-@pytest.mark.parametrize("query", few(QUERIES, 6))
+@pytest.mark.parametrize("query", few(QUERIES, 4))
 def test_a_day_that_auto_gives_to_own_batch_is_no_early_work(
     query: str, tables: Path, tmp_path: Path
 ) -> None:

@@ -88,8 +88,8 @@ def test_what_an_index_is_told(wheel: Path) -> None:
     assert said["Version"] == VERSION
     assert "Framework :: Apache Airflow :: Provider" in said.get_all("Classifier", [])
     extras = said.get_all("Provides-Extra", [])
-    everything = next(d for d in said.get_all("Requires-Dist", []) if 'extra == "all"' in d)
-    named = re.findall(r"\[(.*)\]", everything)[0].split(",")
+    everything = [d for d in said.get_all("Requires-Dist", []) if 'extra == "all"' in d]
+    named = ",".join(re.findall(r"\[(.*)\]", each)[0] for each in everything).split(",")
     assert sorted([*named, "all"]) == sorted(extras)
 
 

@@ -13,6 +13,7 @@ from tests.properties.cases import Case, QueryCase, Select, TableCase
 from tests.properties.engines import InterpreterEngine, PlainSailEngine
 from tests.properties.execute import Engine, Outcome, run_case
 from tests.properties.sessions import sail_session
+from tests.selection import few
 
 RUNS = 4
 DAYS = 2
@@ -62,7 +63,7 @@ def day(name: str, seed: int, engine: Engine, *, takes_back: bool) -> Outcome:
 
 
 @pytest.mark.parametrize("takes_back", [False, True])
-@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize("name", few(QUERIES, 5))
 def test_a_day_equals_batch_without_an_engine(name: str, takes_back: bool) -> None:
     for seed in range(DAYS):
         engine = InterpreterEngine()

@@ -21,6 +21,7 @@ from tests.properties.engines import InterpreterEngine, PlainSailEngine
 from tests.properties.execute import Engine, Outcome, RefusedError, run_case
 from tests.properties.generate import changelog_case
 from tests.properties.sessions import sail_session
+from tests.selection import few
 
 CHUNK = 20
 DAYS = 20
@@ -47,7 +48,7 @@ def test_days_with_withdrawals_equal_batch_without_an_engine(start: int) -> None
 
 
 @pytest.mark.parametrize("start", starts(103_000, 2 * DAYS, DAYS, fast=DAYS))
-@pytest.mark.parametrize("method", SINGLE, ids=lambda method: method.name)
+@pytest.mark.parametrize("method", few(SINGLE, 2), ids=lambda method: method.name)
 def test_a_method_alone_equals_batch(method: Method, start: int) -> None:
     engine = InterpreterEngine()
     with engine.recording():

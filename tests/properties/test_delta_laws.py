@@ -427,7 +427,7 @@ LAWS: list[tuple[str, DeltaRule, Any, tuple[bool, ...], tuple[bool, ...]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "rule", "build", "changing", "signed"), few(LAWS, 20))
+@pytest.mark.parametrize(("name", "rule", "build", "changing", "signed"), few(LAWS, 12))
 def test_old_plus_delta_is_new(name, rule, build, changing, signed):
     covered = 0
     for seed in range(CASES):

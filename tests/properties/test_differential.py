@@ -52,7 +52,7 @@ def spark() -> PlainSailEngine:
 
 @pytest.mark.spark
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("start", few(range(30_000, 30_000 + ON_SPARK, 20), 5))
+@pytest.mark.parametrize("start", few(range(30_000, 30_000 + ON_SPARK, 20), 2))
 def test_equals_batch_on_spark(spark, start):
     """The row interpreter is judged too: it must give what Spark gives for the user's own text."""
     oracle = InterpreterEngine()

@@ -11,6 +11,7 @@ from tests.properties.engines import InterpreterEngine
 from tests.properties.execute import Day, RefusedError, request_of, run_case, run_stages
 from tests.properties.generate import random_case
 from tests.properties.kept import check_kept
+from tests.selection import few
 
 CHUNK = 25
 
@@ -47,7 +48,7 @@ def alter(rows):
     return [(run, (*row[:-1], row[-1] + 1)), *rows[1:]]
 
 
-@pytest.mark.parametrize("tamper", [lose, repeat, alter])
+@pytest.mark.parametrize("tamper", few([lose, repeat, alter], 1))
 def test_a_wrong_row_in_a_family_is_noticed(tamper):
     """A repeated minimum, or one of two equal states, may be harmless: most must be noticed."""
     noticed = harmless = 0

@@ -78,7 +78,7 @@ def test_partners_that_are_reduced_first(kind: JoinKind) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "method"),
-    few(((kind, method) for kind, methods in CHANGED.items() for method in methods), 3),
+    few(((kind, method) for kind, methods in CHANGED.items() for method in methods), 1),
     ids=lambda given: getattr(given, "name", str(given)),
 )
 def test_partners_that_are_grouped_first(kind: JoinKind, method: Method) -> None:

@@ -128,7 +128,7 @@ def test_a_foreign_key_is_right_or_the_day_says_so(
 
 @pytest.mark.parametrize(
     ("method", "late"),
-    few(((method, 2 + number % 2) for number, method in enumerate(METHODS)), 3),
+    few(((method, 2 + number % 2) for number, method in enumerate(METHODS)), 1),
 )
 def test_a_row_that_goes_more_often_than_it_came_is_noticed_by_every_method(
     sail, tmp_path: Path, method: Method, late: int

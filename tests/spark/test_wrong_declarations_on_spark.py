@@ -15,7 +15,7 @@ CASES, CHUNK = 48, 12
 
 @pytest.mark.spark
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("start", starts(0, CASES, CHUNK, fast=CHUNK))
+@pytest.mark.parametrize("start", starts(0, CASES, CHUNK, fast=0))
 def test_a_wrong_declaration_changes_no_result_in_silence(sessions, tmp_path: Path, start: int):
     """Those of ``tests/properties/test_wrong_declarations.py``, which has more of them on Sail."""
     found: Counter[str] = Counter()

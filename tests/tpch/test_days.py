@@ -37,7 +37,7 @@ def has_early_work(final: Plan) -> bool:
 
 
 @pytest.mark.parametrize("temporal", ["early", pytest.param("cost", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("path", few(QUERIES, 11), ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", few(QUERIES, 6), ids=lambda p: p.stem)
 def test_day_equals_batch(tables, path, temporal):
     day = TpchDay(sail_session(), tables, path.read_text().strip().rstrip(";"), temporal)
     final, rows = day.run()

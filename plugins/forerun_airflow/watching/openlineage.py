@@ -18,6 +18,7 @@ from typing import Any
 from airflow.sdk.configuration import conf
 
 _LOG = logging.getLogger("forerun.events")
+_NAME = "forerun-lineage"
 _PATIENCE_S = 2.0
 """A task waits so long for a lineage backend, and no longer."""
 _SILENT = threading.Event()
@@ -39,7 +40,7 @@ def send(make: Callable[[str], Any]) -> None:
         )
         return
     event = make(_namespace())
-    sending = threading.Thread(target=_emit, args=(config, event), daemon=True)
+    sending = threading.Thread(target=_emit, args=(config, event), name=_NAME, daemon=True)
     sending.start()
     sending.join(_PATIENCE_S)
     if sending.is_alive():

@@ -36,6 +36,7 @@ from forerun.planner.temporal.group_costs import DpProblem
 from forerun.planner.temporal.solve import Solver
 from tests.planner.sql.tpch import SOURCES
 from tests.planner.starts import CHEAP_RUNS
+from tests.selection import few
 
 pytestmark = pytest.mark.search
 ROWS = {"orders": 15e6, "lineitem": 60e6, "customer": 1.5e6, "part": 2e6, "partsupp": 8e6}
@@ -57,7 +58,7 @@ def within(number: int, budget: int | None) -> PlanResult:
     return plan(request_of(number, budget))
 
 
-@pytest.mark.parametrize("number", QUERIES)
+@pytest.mark.parametrize("number", few(QUERIES, 2))
 def test_plans_fit_and_more_bytes_never_cost_more(number: int) -> None:
     free = within(number, None)
     most = free.decision.chosen.held[-1]
