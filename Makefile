@@ -47,7 +47,7 @@ s3-server: ## a local S3 server (VersityGW) where Go is installed
 kafka: $(STAMPS)/java ## a broker of Kafka for the tests (Maven, 43 MB)
 	@scripts/kafka.sh
 
-postgres: ## the PostgreSQL server of the distribution, if there is none: for make up
+postgres: ## the PostgreSQL server of the distribution, if there is none: for make up and the tests
 	@scripts/postgres.sh
 
 lock: ## requirements.lock anew from pyproject.toml (UPGRADE=1: newest versions)
@@ -72,7 +72,7 @@ UNIT := tests/planner tests/plans tests/properties/test_aggregate_states.py
 unit: $(STAMPS)/venv ## the planner's tests, without the long comparisons: under a minute
 	.venv/bin/python -m pytest -q -n 2 --dist loadfile -m "not slow and not spark and not search" $(UNIT)
 
-test: setup jars s3-server kafka ## all tests but the long suites: 18 minutes
+test: setup jars s3-server kafka postgres ## all tests but the long suites: 18 minutes
 test: WHICH := and not slow
 test: CHECKED := $(if $(filter check,$(MAKECMDGOALS)),$(addprefix --checked=,tests/meta $(UNIT)))
 
