@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime
 
 from forerun.include.days.handle import Day
+from forerun.include.days.sinks.day_rows import ReportDay
 from forerun.include.days.sinks.tables import check_sink
 from forerun.include.reports.spec import ReportSpec, SourceSpec
 from forerun.include.sources.corrections import rewritten
@@ -45,7 +46,8 @@ def manifest_of(
     base = chain[-1].run if chain else 0
     if base > run:  # committed since the caller looked
         raise day_closed(at, run, base)
-    check_sink(spec.published_to, day.date, final=day.is_final(run))
+    of = ReportDay(report=at.report, day=day.date, store=store.root)
+    check_sink(spec.published_to, of, final=day.is_final(run))
     before = pins_of(store, at, base)
     sources = tuple(_pinned(store, source, day.date, now, before) for source in spec.sources)
     manifest = Manifest(

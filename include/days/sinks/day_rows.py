@@ -72,13 +72,23 @@ def place_of_sink(sink: TableSink) -> str:
     return sink.name if isinstance(sink, IcebergTable) else sink.path
 
 
+def refused(sink: TableSink, error: Exception) -> SinkError:
+    """Return what the client of a table has raised, as an error that says what to do."""
+    text = str(error).strip().splitlines() or [type(error).__name__]
+    return SinkError(
+        f"{place_of_sink(sink)}: {text[0]}",
+        hint="Look at the table, at its catalog or bucket, and at what may be written there; then "
+        "retry the task. Columns that the table has not, or in other types: alter it, or give the "
+        "report another one.",
+    )
+
+
 def refuse_older(sink: TableSink, rows: DayRows, there: DayVersion | None) -> None:
     """Raise :class:`forerun.include.days.not_published.NotPublishedError` if the rows of a later
     run are there."""
     if there is not None and there > rows.version:
         raise NotPublishedError(
             f"{place_of_sink(sink)} has generation {there.generation} of {rows.of.report}, "
-            f"{rows.of.day};"
-            f" generation {rows.version.generation} is older",
+            f"{rows.of.day}; generation {rows.version.generation} is older",
             hint="Nothing to do. To publish again, clear the day: a new generation starts.",
         )

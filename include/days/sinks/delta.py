@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forerun.include.days.sinks.day_rows import DayRows, DayVersion, ReportDay, SinkError
+from forerun.include.days.sinks.day_rows import (
+    DayRows,
+    DayVersion,
+    ReportDay,
+    SinkError,
+    refused,
+)
 from forerun.include.machine.aws_connection import aws_connection
 from forerun.include.machine.settings import s3_settings
 from forerun.include.reports.sinks import DeltaTable
@@ -44,7 +50,7 @@ class DeltaSink:
         except TableNotFoundError:
             return
         except (DeltaError, OSError) as error:
-            raise _said(sink, error) from None
+            raise refused(sink, error) from None
 
     def published(self, of: ReportDay) -> DayVersion | None:
         """Return what the application transaction of the day says."""
@@ -81,7 +87,7 @@ class DeltaSink:
         except CommitFailedError:
             return False
         except (DeltaError, OSError, ValueError) as error:
-            raise _said(self._sink, error) from None
+            raise refused(self._sink, error) from None
         return True
 
 
@@ -101,12 +107,3 @@ def _options(uri: str) -> dict[str, str] | None:
 
 def _transaction(of: ReportDay) -> str:
     return f"{of.owner}/{of.day}"
-
-
-def _said(sink: DeltaTable, error: Exception) -> SinkError:
-    text = str(error).strip().splitlines() or [type(error).__name__]
-    return SinkError(
-        f"{sink.path}: {text[0]}",
-        hint="Look at the table, and at what may be written there; then retry the task. Columns "
-        "that the table has not, or in other types: alter it, or give the report another one.",
-    )

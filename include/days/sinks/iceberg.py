@@ -9,7 +9,13 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from forerun.include.days.sinks.day_rows import DayRows, DayVersion, ReportDay, SinkError
+from forerun.include.days.sinks.day_rows import (
+    DayRows,
+    DayVersion,
+    ReportDay,
+    SinkError,
+    refused,
+)
 from forerun.include.reports.sinks import IcebergTable
 from forerun.include.sources.tables.iceberg_catalog import open_catalog
 
@@ -41,7 +47,7 @@ class IcebergSink:
         except (NoSuchTableError, NoSuchNamespaceError):
             return
         except Exception as error:  # noqa: BLE001 - whatever the client of a catalog raises
-            raise _said(sink, error) from None
+            raise refused(sink, error) from None
 
     def published(self, of: ReportDay) -> DayVersion | None:
         """Return what the newest snapshot says that has published the day, of those that the table
@@ -76,7 +82,7 @@ class IcebergSink:
         except (CommitFailedException, ValidationException):
             return False
         except Exception as error:  # noqa: BLE001 - whatever the client of a catalog raises
-            raise _said(self._sink, error) from None
+            raise refused(self._sink, error) from None
         return True
 
     def _make(self, data: pa.Table) -> None:
@@ -86,13 +92,3 @@ class IcebergSink:
         if not made.spec().fields:
             with made.update_spec() as update:
                 update.add_identity(self._sink.column)
-
-
-def _said(sink: IcebergTable, error: Exception) -> SinkError:
-    text = str(error).strip().splitlines() or [type(error).__name__]
-    return SinkError(
-        f"{sink.name}: {text[0]}",
-        hint="Look at the table, at its catalog (PYICEBERG_CATALOG__...), and at what may be "
-        "written there; then retry the task. Columns that the table has not, or in other types: "
-        "alter it, or give the report another one.",
-    )

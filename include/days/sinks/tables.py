@@ -8,7 +8,6 @@ the transaction.
 
 from __future__ import annotations
 
-from datetime import date
 from typing import TYPE_CHECKING, Protocol
 
 from forerun.include.days.not_published import NotPublishedError
@@ -67,15 +66,15 @@ def open_sink(sink: TableSink) -> SinkTable:
     return PostgresqlSink(sink)
 
 
-def check_sink(sink: Sink, day: date, *, final: bool) -> None:
+def check_sink(sink: Sink, of: ReportDay, *, final: bool) -> None:
     """Raise if results cannot go there, as far as can be seen before there is one: the first run of
     a day finds it, not the last. A folder must be in no table of another format, and a table must
     be reachable, of which the ``final`` run is not asked: it can compute while a server is down.
     """
     if isinstance(sink, PartitionFolder):
-        refuse_table_folder(sink, day)
+        refuse_table_folder(sink, of.day)
     elif not isinstance(sink, VersionedFolder) and not final:
-        open_sink(sink)
+        open_sink(sink).published(of)
 
 
 def publish_rows(sink: TableSink, rows: DayRows, data: pa.Table) -> None:

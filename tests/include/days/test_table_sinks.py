@@ -33,6 +33,7 @@ from forerun.include.reports.sinks import (
     PostgresqlTable,
 )
 from forerun.include.runs.prepare import publish_result, read_pointer
+from forerun.include.sources.services.service_error import ServiceError
 from tests.include.days.day_cases import DAY, NOW, DayCase
 from tests.postgresql_server import Database
 from tests.s3_servers import use_bucket
@@ -304,15 +305,22 @@ def test_names_are_checked_when_they_are_written() -> None:
             wrong()
 
 
+@pytest.mark.parametrize("kind", ["delta", "iceberg", "postgresql"])
 def test_a_sink_that_is_not_there_is_found_by_the_first_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "lake").write_text("no folder")
-    case = DayCase(
-        tmp_path, str(tmp_path / "store"), sink={"sink": DeltaTable(path=f"{tmp_path}/lake")}
-    )
+    monkeypatch.setattr("forerun.include.machine.connections._KNOWN", {})
+    monkeypatch.setenv("AIRFLOW_CONN_AWAY", "postgres://127.0.0.1:1/db")
+    monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())
+    sinks = {
+        "delta": DeltaTable(path=f"{tmp_path}/lake"),
+        "iceberg": IcebergTable(name="nowhere.shop.daily"),
+        "postgresql": PostgresqlTable(path="postgresql://away/public.daily"),
+    }
+    case = DayCase(tmp_path, str(tmp_path / "store"), sink={"sink": sinks[kind]})
     case.deliver("1", (1, 2))
     generation = case.open("first")
-    with pytest.raises(SinkError):
+    with pytest.raises((SinkError, ServiceError)):
         case.prepare(generation, 1)
     case.prepare(generation, 2)  # the final run computes all the same
