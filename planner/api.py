@@ -53,6 +53,7 @@ from forerun.planner.stages.build import StageBuilder, StageContext
 from forerun.planner.stages.flawed import result_output, text_for
 from forerun.planner.stats.containment import with_contained_keys
 from forerun.planner.temporal.extraction import ExtractedPlan
+from forerun.planner.temporal.unchanged import Unchanged
 from forerun.planner.tvr.signed import ColumnIds
 
 
@@ -211,6 +212,7 @@ def _runs(read: Reading, best: MethodPlanned) -> tuple[tuple[Run, ...], tuple[Fa
     built: dict[int, Run] = {}
     last = len(request.points)
     context = _context(read, best, extracted)
+    unchanged = Unchanged(best.space, best.group_sizes)
     for index, (run, cost) in enumerate(zip(candidate.opened, candidate.by_run, strict=True)):
         builder = StageBuilder(context, index)
         stages = builder.build(read.query)
@@ -226,6 +228,7 @@ def _runs(read: Reading, best: MethodPlanned) -> tuple[tuple[Run, ...], tuple[Fa
             arrived=point.arrived,
             early_result=run != last and index in extracted.results,
             relies_on=_relied_on(extracted, index),
+            unchanged=tuple(sorted(unchanged.sources(extracted.solution.spans[index]))),
         )
         base = run
     runs = tuple(built.get(i) or _idle(i, request) for i in range(1, last + 1))

@@ -103,11 +103,13 @@ class TimePoint:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Committed:
     """An earlier run of this day that is committed, and the families it holds partitions of;
-    ``bytes``: of these partitions, as they were counted in the store."""
+    ``bytes``: of these partitions, as they were counted in the store. ``unchanged``: the growing
+    sources of which nothing had come since the committed run before it."""
 
     index: int
     families: tuple[Family, ...]
     bytes: int = 0
+    unchanged: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,22 +204,22 @@ class PlanRequest:
     ``committed`` is the chain of committed runs before ``current``, oldest first. ``method``:
     ``batch`` asks for one run at the end with the user's own text; ``progressive`` takes the given
     early runs as opened anyway and does not charge for opening them, and where nothing pays does
-    what would if stages and joins had no starts; ``auto`` charges. The others
-    (:data:`Method`) ask for the best plan that one method alone gives, whatever it repays.
-    ``first_sources`` are the sources as they were forecast at the first committed run: joins keep
-    the order they had then, so that what is kept still fits the query. ``observed``: what is known
-    of the size of families; it beats estimates, and of two of one family the later one counts.
-    ``parameters``: the named parameters of the
-    text with their values for this day. ``may_open``: the only early runs that may do anything,
-    because a report group opens an application at no others; None for all. ``open_sets``: the only
-    sets of early runs that may be opened, where many times are candidates
-    (:mod:`forerun.planner.schedule.choose`); None for any. ``batch_because``: why
-    ``auto`` has to be batch, in words for people; empty if the cost decides. Other methods do not
-    look at it. ``days``: the query is planned for all of these days at once, in stages of our own;
-    the sources are then as they are over all days, and the result has the number of the day as its
-    last column (:mod:`forerun.planner.lifting`). ``repairable``: the day may be repaired, so states
-    are kept in the form from which rows can be taken back, where there is one, also of sources
-    whose rows only come.
+    what would if stages and joins had no starts; ``auto`` charges. The others (:data:`Method`) ask
+    for the best plan that one method alone gives, whatever it repays. ``first_sources`` are the
+    sources as they were forecast at the first committed run: joins keep the order they had then, so
+    that what is kept still fits the query. ``unchanged``: the growing sources of which nothing has
+    come since the last committed run, as their pins say. ``observed``: what is known of the size of
+    families; it beats estimates, and of two of one family the later one counts. ``parameters``: the
+    named parameters of the text with their values for this day. ``may_open``: the only early runs
+    that may do anything, because a report group opens an application at no others; None for all.
+    ``open_sets``: the only sets of early runs that may be opened, where many times are candidates
+    (:mod:`forerun.planner.schedule.choose`); None for any. ``batch_because``: why ``auto`` has to
+    be batch, in words for people; empty if the cost decides. Other methods do not look at it.
+    ``days``: the query is planned for all of these days at once, in stages of our own; the sources
+    are then as they are over all days, and the result has the number of the day as its last column
+    (:mod:`forerun.planner.lifting`). ``repairable``: the day may be repaired, so states are kept in
+    the form from which rows can be taken back, where there is one, also of sources whose rows only
+    come.
     """
 
     report: str
@@ -227,6 +229,7 @@ class PlanRequest:
     current: int = 1
     committed: tuple[Committed, ...] = ()
     first_sources: tuple[Source, ...] = ()
+    unchanged: tuple[str, ...] = ()
     observed: tuple[Observed, ...] = ()
     method: Method = "auto"
     problem: Problem = PDW

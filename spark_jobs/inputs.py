@@ -35,6 +35,7 @@ from forerun.planner.contract import (
     FamilyInput,
     Plan,
     ResultOutput,
+    Run,
     SourceInput,
     Stage,
 )
@@ -112,8 +113,20 @@ def load_inputs(store: StoreReader, at: Generation, plan: Plan) -> Inputs:
         )
     pins = {s.name: read_pin(store, s.pin) for s in manifest.sources}
     base_pins = {s.name: read_pin(store, s.base_pin) for s in manifest.sources if s.base_pin}
+    _check_unchanged(run, manifest)
     chain = tuple(read_chain(store, base_at(at, manifest), tip=manifest.base))
     return Inputs(at, plan, manifest, pins, base_pins, chain)
+
+
+def _check_unchanged(run: Run, manifest: Manifest) -> None:
+    """Refuse a plan by which nothing has come of a source of which something has."""
+    came = {one.name for one in manifest.sources if one.pin != one.base_pin or one.withdrawn}
+    if wrong := sorted(came.intersection(run.unchanged)):
+        raise ContractError(
+            f"the plan says that nothing has come of {', '.join(wrong)} since run {run.base}, and "
+            "something has",
+            hint="Plan the run again.",
+        )
 
 
 def base_at(at: Generation, manifest: Manifest) -> Generation:

@@ -126,7 +126,7 @@ def _committed(day: Day, base: Base, prices: Prices) -> tuple[Committed, ...]:
     found = []
     for commit in base.chain:
         buckets = {part.family: part.buckets for part in commit.artifacts}
-        run = committed_run(day.store, commit)
+        run = committed_run(day.store, base.at, commit)
         kept = tuple(
             family
             for family in run.families

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from forerun.include.days.handle import Day
-from forerun.include.days.manifests import pins_of
+from forerun.include.days.manifests import pins_of, read_manifest
 from forerun.include.machine.settings import allowed_functions
 from forerun.include.reports.run_policy import RunPolicy
 from forerun.include.reports.spec import ReportSpec
@@ -16,8 +16,9 @@ from forerun.include.runs.fitted_prices import prices_in
 from forerun.include.sources.delivery import read_pin
 from forerun.include.sources.samples import Drawable, with_samples
 from forerun.include.sources.statistics import forecast, time_points, to_source, with_overlaps
+from forerun.include.state.layout import Generation
 from forerun.include.state.ledger_entry import LedgerEntry
-from forerun.include.state.records import Pin, RunCommit
+from forerun.include.state.records import Manifest, Pin, RunCommit
 from forerun.include.state.store import StoreReader
 from forerun.planner.contract import decode_plan
 from forerun.planner.errors import RequestError
@@ -68,18 +69,27 @@ def forecast_points(day: Day, history: Sequence[LedgerEntry]) -> tuple[TimePoint
 
 
 def committed_run(
-    store: StoreReader, commit: RunCommit, without: Collection[str] = ()
+    store: StoreReader, at: Generation, commit: RunCommit, without: Collection[str] = ()
 ) -> Committed:
-    """The families of which a committed run holds a partition, as its plan describes them, and what
-    the partitions take. Those ``without`` are lost: to the planner they are as if the run had left
-    them out, so the same rows are computed of the sources, or kept anew in another family."""
+    """The families of which a committed run of ``at`` holds a partition, as its plan describes
+    them, what the partitions take, and what had not changed by then. Those ``without`` are lost:
+    to the planner they are as if the run had left them out, so the same rows are computed of the
+    sources, or kept anew in another family."""
     held = {artifact.family for artifact in commit.artifacts}.difference(without)
+    manifest = read_manifest(store, at, commit.run)
     planned = decode_plan(store.get(commit.plan))
     return Committed(
         index=commit.run,
         families=tuple(f for f in planned.families if f.id in held),
         bytes=sum(artifact.bytes for artifact in commit.artifacts),
+        unchanged=unchanged_in(manifest),
     )
+
+
+def unchanged_in(manifest: Manifest) -> tuple[str, ...]:
+    """The sources of which nothing had come, or gone, since the base run when a run was pinned."""
+    pinned = (one for one in manifest.sources if one.base_pin == one.pin and not one.withdrawn)
+    return tuple(sorted(one.name for one in pinned))
 
 
 def settings_of(day: Day, settings: Settings) -> Settings:

@@ -36,6 +36,7 @@ from forerun.include.runs.day_request import (
     settings_of,
     sources_at,
     sql_of,
+    unchanged_in,
 )
 from forerun.include.runs.losing_days import why_batch, why_measured
 from forerun.include.runs.misread import why_by_the_text
@@ -262,7 +263,8 @@ def ask_for_run(day: Day, run: int, **asking: Unpack[Asking]) -> AskedRun | Prep
         first_sources=first_sources(day, chain, times, pins),
         points=times,
         current=run,
-        committed=tuple(committed_run(store, one, asking.get("lost", ())) for one in chain),
+        committed=tuple(committed_run(store, at, one, asking.get("lost", ())) for one in chain),
+        unchanged=unchanged_in(manifest) if chain else (),
         observed=observed(history),
         method="progressive" if forced and method == "auto" else method,
         may_open=None if points else chosen.may_open,

@@ -241,7 +241,9 @@ class Run:
     A run that is not ``opened`` has no stages and is skipped; what it would have read is in the
     delivery of the next one. Costs are integers, in millionths of a CPU second.
     ``early_result``: this run is not the final one, but gives the result over what has arrived.
-    ``relies_on``: the foreign keys without which its stages might be wrong.
+    ``relies_on``: the foreign keys without which its stages might be wrong. ``unchanged``: the
+    growing sources of which nothing has come since ``base``, without which they might be, too; of a
+    later run than the current one it is a forecast.
     """
 
     index: int
@@ -254,6 +256,7 @@ class Run:
     committed: bool = False
     early_result: bool = False
     relies_on: tuple[ReliedForeignKey, ...] = later(())
+    unchanged: tuple[str, ...] = later(())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,10 +27,11 @@ class ArtifactFamilies:
     starts.
 
     A family that a committed run wrote is taken as it is stored: its bucket count and column names
-    are frozen for the day, whatever would be chosen today. A family that a committed run left out
-    has a gap and is not extended; if the same rows are kept again, they form another family,
-    because it starts in another run. One whose columns are others than would be kept now is of
-    another form, and is not read: sources that take rows back need more of their states.
+    are frozen for the day, whatever would be chosen today. A family that a committed run left out,
+    although something had come for it, has a gap and is not extended; if the same rows are kept
+    again, they form another family, because it starts in another run. One whose columns are others
+    than would be kept now is of another form, and is not read: sources that take rows back need
+    more of their states.
 
     An engine without buckets reads what was kept by a key on an engine that has them as rows
     without a distribution, in the last run of a day: what it keeps has no buckets either, so
@@ -236,10 +237,19 @@ def key_places(family: Family) -> tuple[int, ...]:
 
 
 def _unbroken(request: PlanRequest) -> Iterator[tuple[str, Family]]:
-    """Yield, by fingerprint, the families of the last committed run that no run has left out since
-    they started."""
-    chain = [{f.fingerprint: f for f in run.families} for run in request.committed]
-    for digest, family in (chain[-1] if chain else {}).items():
-        held = [digest in families for families in chain]
-        if all(held[held.index(True) :]):
-            yield digest, family
+    """Yield, by fingerprint, the families that no committed run has left out since they started,
+    but for runs in which nothing had come of the sources that they are made of."""
+    growing = {source.name for source in request.sources if source.changing}
+    kept: dict[str, Family] = {}
+    started: set[str] = set()
+    for run in request.committed:
+        come = growing.difference(run.unchanged)
+        held = {family.fingerprint: family for family in run.families}
+        kept = {
+            digest: family
+            for digest, family in kept.items()
+            if digest in held or (family.sources and come.isdisjoint(family.sources))
+        }
+        kept |= {digest: family for digest, family in held.items() if digest not in started}
+        started |= held.keys()
+    yield from kept.items()

@@ -109,6 +109,8 @@ class _Actions:
             slot = self._space.slots[kept[0]]
             cost = chain_cost.cost
             for span in self._spans[1:-1]:
+                if slot.delta is None:
+                    break
                 size = day.alternatives.size(slot.delta, False, span)
                 written = operators.write(size, self._prices, self._buckets_of(slot))
                 cost += day.weights[span.run] * round(written)
@@ -242,18 +244,18 @@ class _Actions:
             cost = self._kept_up(slot, place) + self._read(
                 slot, wants, consolidate=group == slot.whole
             )
-            yield GoalAction(cost, (kept,), ((Wants.DELTA, slot.delta, ()),))
+            changes = () if slot.delta is None else ((Wants.DELTA, slot.delta, ()),)
+            yield GoalAction(cost, (kept,), changes)
 
     def _kept_up(self, slot: Slot, key: Key) -> int:
         """Return the weighted cost of shuffling the delta of each later run into place."""
-        if not key:
+        delta = slot.delta
+        if not key or delta is None:
             return 0
         return sum(
             self._day.weights[span.run]
             * round(
-                operators.exchange(
-                    self._day.alternatives.size(slot.delta, False, span), self._prices
-                )
+                operators.exchange(self._day.alternatives.size(delta, False, span), self._prices)
             )
             for span in self._spans[1:]
         )

@@ -28,7 +28,7 @@ class Footprint:
         """Return the bytes of the partition that a run writes: the whole snapshot where the chain
         starts, else the delta together with the rows that it retracts."""
         slot = self._space.slots[kept[0]]
-        if start or not span.base:
+        if start or not span.base or slot.delta is None:
             size = self._group_sizes.snapshot(slot.snapshot, span.run)
             return math.ceil(size.bytes)
         size = self._group_sizes.step(slot.delta, span.base, span.run)
@@ -38,9 +38,11 @@ class Footprint:
     def chain(self, kept: ChainId, spans: tuple[Span, ...], *, committed: bool) -> int:
         """Return the bytes that all runs but the last one write of a chain that is kept from the
         first one. With ``committed``, its first partition is a delta too."""
+        grows = self._space.slots[kept[0]].delta is not None
         return sum(
             self.partition(kept, span, start=index == 0 and not committed)
             for index, span in enumerate(spans[:-1])
+            if grows or (index == 0 and not committed)
         )
 
     def after_runs(self, chosen: ExtractedPlan) -> tuple[int, ...]:

@@ -162,8 +162,9 @@ class GreedySharing:
         computes, and among them those that cost most there."""
         made: dict[ChainId, set[Partition]] = {}
         for index, chain_costs in enumerate(solution.chain_costs):
-            for kept in chain_costs:
-                made.setdefault(kept, set()).add((kept, index))
+            for kept, chain_cost in chain_costs.items():
+                if not chain_cost.goes_on:
+                    made.setdefault(kept, set()).add((kept, index))
         last = len(solution.spans) - 1
         at_the_end = {group for index, group in worked if index == last}
         entries = solution.made[last]

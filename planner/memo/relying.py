@@ -11,6 +11,7 @@ from forerun.planner.algebra.relational import Relation
 from forerun.planner.contract.plan_v1 import ReliedForeignKey
 from forerun.planner.cost import operators
 from forerun.planner.props import repeatable
+from forerun.planner.props.emptiness import is_empty
 from forerun.planner.props.keys import keys_of_node
 from forerun.planner.props.nullability import not_null_of
 from forerun.planner.props.source_rows import SourceRows, source_rows_of
@@ -45,4 +46,5 @@ def _source_rows(node: Relying, inputs: tuple[SourceRows, ...]) -> SourceRows:
 keys_of_node.register(Relying)(lambda _, inputs, *__: inputs[0])
 not_null_of.register(Relying)(lambda _, inputs, __: inputs[0])
 repeatable.of_node.register(Relying)(lambda _, below, __: below[0])
+is_empty.register(Relying)(lambda _, inputs, __: inputs[0])
 operators.plain.register(Relying)(lambda *_: 0.0)

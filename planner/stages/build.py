@@ -17,6 +17,8 @@ from forerun.planner.algebra.relational import (
     Relation,
     Scan,
     StateRead,
+    UnionAll,
+    Values,
     Version,
     walk,
 )
@@ -206,6 +208,8 @@ class StageBuilder:
             return self._relation((group, (), before), entry.moved)
         if entry.how is How.EXPRESSION:
             return self._computed(place, entry)
+        if entry.how is How.EMPTY:
+            return Values(self._space.memo.group(group).columns, ())
         if entry.how is How.SPLIT:
             parts = (entry.added, (), False)
             return self._relation(parts, self._chosen.entry(self._index, parts))
@@ -239,6 +243,8 @@ class StageBuilder:
         node = entry.expression.node
         if isinstance(node, Relying):
             return inputs[0]
+        if isinstance(node, UnionAll):
+            return _union(node, inputs)
         if isinstance(node, Join):
             inputs = [self._of_side(*one) for one in zip(inputs, below, strict=True)]
         first = self._small_side(node, inputs, below)
@@ -272,6 +278,8 @@ class StageBuilder:
         """Return which input is to be computed first; none where the other one is not moved
         anyway."""
         if not isinstance(node, Join) or not self._context.small_sides:
+            return None
+        if any(isinstance(given, Values) for given in inputs):
             return None
         joined = replace(node, left=inputs[0], right=inputs[1])
         sizes = self._size(below[0]), self._size(below[1])
@@ -337,6 +345,17 @@ class StageBuilder:
             family = self._families.read_only[kept]
         self.used[family.id] = family
         return family
+
+
+def _union(union: UnionAll, inputs: list[Relation]) -> Relation:
+    """A union without the branches that have no rows; where one is left, that one, unless the union
+    changes its types."""
+    rows = [given for given in inputs if not isinstance(given, Values)]
+    if len(rows) == 1:
+        pairs = tuple(zip(union.columns, rows[0].columns, strict=True))
+        if all(merged.type == column.type for merged, column in pairs):
+            return Project(rows[0], tuple((merged, Ref(column)) for merged, column in pairs))
+    return replace(union, branches=tuple(rows if len(rows) > 1 else inputs))
 
 
 def _smaller_first(join: Join, left: Size, right: Size) -> Relation:

@@ -50,6 +50,7 @@ from forerun.planner.temporal.space import (
     window_key,
 )
 from forerun.planner.temporal.told_sizes import ToldSizes
+from forerun.planner.temporal.unchanged import Unchanged
 
 _HANDS_ON = (Join, Filter, Project, UnionAll, Relying)
 """Operators that can preserve an input's distribution: what they require of their inputs depends on
@@ -80,12 +81,14 @@ class AlternativeEnumerator:
         prices: Prices = SPARK,
         sums: ExactSums | None = None,
     ) -> None:
-        """``sums`` tell what aggregates are computed as at prices with exact sums."""
+        """``sums`` tell what aggregates are computed as at prices with exact sums. What steps leave
+        as it was is in :attr:`unchanged`."""
         self.prices = prices
         self._sums = sums
         self._space = space
         self._memo = space.memo
         self._group_sizes = group_sizes
+        self.unchanged = Unchanged(space, group_sizes)
         self.forced = forced
         self._as_ofs: dict[Span, tuple[AsOf, AsOf, AsOf]] = {}
         self._sizes: dict[tuple[GroupId, int, int], Size] = {}
@@ -113,7 +116,7 @@ class AlternativeEnumerator:
             self._space, self._group_sizes, prices=prices, sums=self._sums
         )
         other._sizes, other._required = self._sizes, self._required
-        other._keys = self._keys
+        other._keys, other.unchanged = self._keys, self.unchanged
         return other
 
     def of(
@@ -224,16 +227,28 @@ class AlternativeEnumerator:
                     )
                 ]
             return []
-        if isinstance(node, UnionAll) and key and self.prices.placed_unions:
-            placed = zip(requirements, branch_keys(node, key), strict=True)
-            return [
-                PhysicalAlternative(
-                    own,
-                    tuple(requirement._replace(key=below) for requirement, below in placed),
-                    key,
-                )
-            ]
+        if isinstance(node, UnionAll) and key:
+            return self._placed_union(node, plain, key, span)
         return [PhysicalAlternative(own, requirements)]
+
+    def _placed_union(
+        self, node: UnionAll, plain: Plain, key: Key, span: Span
+    ) -> list[PhysicalAlternative]:
+        """Enumerate the union of branches that are where they must be: one that has all the rows is
+        handed on as it is, and several are where the engine's unions keep their places."""
+        rows, asked = self._with_rows(node, span), list(plain.requirements)
+        if not self.prices.placed_unions and len(rows) != 1:
+            return [PhysicalAlternative(plain.own, plain.requirements)]
+        keys = branch_keys(node, key)
+        for place in rows:
+            asked[place] = asked[place]._replace(key=keys[place])
+        return [PhysicalAlternative(plain.own, tuple(asked), key)]
+
+    def _with_rows(self, union: UnionAll, span: Span) -> list[int]:
+        """Return the places of the branches of a union that may have rows in a step."""
+        groups = (one.group for one in union.branches if isinstance(one, Reference))
+        empty = [self.unchanged.is_empty(self._memo.leader(group), span) for group in groups]
+        return [place for place, without in enumerate(empty) if not without]
 
     def _joined(
         self, expression: Expression, node: Join, plain: Plain, key: Key, span: Span
@@ -260,6 +275,8 @@ class AlternativeEnumerator:
     def _own(self, node: Relation, sizes: tuple[Size, ...], output: Size, span: Span) -> float:
         if isinstance(node, Relying):
             return sum(self._lookup(one, span) for one in node.on)
+        if isinstance(node, UnionAll) and len(self._with_rows(node, span)) == 1:
+            return 0.0
         return operators.plain(node, sizes, output, self.prices)
 
     def _lookup(self, one: ReliedForeignKey, span: Span) -> float:

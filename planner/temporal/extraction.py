@@ -143,6 +143,8 @@ def inputs_of(
         return [(group, (), before)], []
     if entry.how is How.SPLIT:
         return [(entry.added, (), False)], []
+    if entry.how is How.EMPTY:
+        return [], []
     if entry.kept is None:
         raise ValueError(f"{place} reads nothing that is kept")
     if entry.how is How.ADDED:
@@ -252,7 +254,7 @@ class _Walk:
 def source_of(slot: Slot, kept: ChainId, *, start: bool) -> EntryKey:
     """Return the key of the entry that the rows of a partition come from: the whole snapshot if the
     chain starts there, else the delta."""
-    return (slot.whole if start else slot.delta, kept[1], False)
+    return (slot.whole if start or slot.delta is None else slot.delta, kept[1], False)
 
 
 def start_of(chosen: ExtractedPlan, kept: ChainId, until: int) -> int | None:
@@ -271,6 +273,7 @@ def chain(solution: Solution, kept: ChainId, until: int) -> Iterator[int]:
         chain_cost = solution.chain_costs[index].get(kept)
         if chain_cost is None:
             return
-        yield index
+        if not chain_cost.goes_on:
+            yield index
         if chain_cost.start:
             return

@@ -25,6 +25,8 @@ from forerun.planner.temporal.store_costs import StoreCosts
 
 _SPENT = ChainCost(0, 0, False, 0)
 """The cost of a committed chain: nothing is left to pay."""
+_NO_ROWS = DpEntry(0, How.EMPTY, placed=True)
+"""The way to have a group of a step in which it has no rows, by whatever key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,7 @@ class GroupCosts:
         self._own = dict.fromkeys(problem.committed - problem.terms.read_only, _SPENT)
         self._twins = problem.twins
         self._terms = problem.terms
+        self._unchanged = problem.alternatives.unchanged
         self.evaluations = 0
         self.forget()
         if near is not None:
@@ -92,7 +95,10 @@ class GroupCosts:
         used."""
         span = self._spans[index]
         if group in self._space.steps:
-            if span.base:
+            if span.base and self._unchanged.is_empty(group, span):
+                nothing = dict.fromkeys(self._space.wanted[group], _NO_ROWS)
+                at.made[index].of[group] = at.entries[index].of[group] = nothing
+            elif span.base:
                 self._fill_step(at, index, group)
             return
         self._fill_snapshot(at, index, group, before=False)
@@ -110,8 +116,11 @@ class GroupCosts:
     def _fill_snapshot(self, at: Solution, index: int, group: GroupId, *, before: bool) -> None:
         version = group_version(group, before)
         lists = self._listed(index, group, before=before)
-        made = self._made(at, index, lists)
-        self._move(index, group, before, made)
+        if before and self._unchanged.is_same(group, self._spans[index]):
+            made = at.made[index].of[group]  # as of the end of the step
+        else:
+            made = self._made(at, index, lists)
+            self._move(index, group, before, made)
         at.made[index].of[version] = made
         if not before:
             self._fill_chain_costs(at, index, group, made)
@@ -136,7 +145,8 @@ class GroupCosts:
             best = dict(made)
             for slot in slots:
                 # In a cycle of groups the delta may come after the rows: no run appends it then.
-                if self._space.is_below(group, slot.whole):
+                appends = not self._unchanged.goes_on(slot, self._spans[index])
+                if appends and self._space.is_below(group, slot.whole):
                     self._read_appended(at, index, slot, made, best)
             at.entries[index].of[group] = best
 
@@ -146,9 +156,11 @@ class GroupCosts:
         known, listed = group_version(group, before), self.listed.runs[index]
         lists = listed.get(known)
         if lists is None:
-            keeping, rewrites = self._terms.keeping, self._terms.rewrites
+            keeping, rewrites, span = self._terms.keeping, self._terms.rewrites, self._spans[index]
             lists = listed[known] = GroupLists(
-                self._alternatives.resolved(group, before, self._spans[index], rewrites=rewrites),
+                ()
+                if before and self._unchanged.is_same(group, span)
+                else self._alternatives.resolved(group, before, span, rewrites=rewrites),
                 tuple(self._stamped_in(group)) if keeping else (),
                 tuple(self._reads(index, group, before)) if keeping else (),
             )
@@ -163,7 +175,8 @@ class GroupCosts:
         span = self._spans[index]
         for slot in self._space.slots_of(group):
             own, extra = self._store.read(slot, group, index, before)
-            added = () if before or not span.base else self._store.added(slot, group, index)
+            adds = not before and span.base and not self._unchanged.goes_on(slot, span)
+            added = self._store.added(slot, group, index) if adds else ()
             added = tuple((one, cost) for one, cost in added if self._space.is_below(one, group))
             for chain in self._chains(slot, group):
                 delivers = ANY_DISTRIBUTION if extra else chain.key
@@ -272,8 +285,9 @@ class GroupCosts:
         self, at: Solution, index: int, group: GroupId, made: Mapping[Key, DpEntry]
     ) -> None:
         """Cost this run's partition of every chain that the group owns: it starts with the whole
-        snapshot, or appends the delta."""
+        snapshot, or appends the delta; or there is none, where the step adds nothing."""
         weight, before = self._weights[index], self._extendable(at, index)
+        span = self._spans[index]
         may_start = self._terms.late or index in (0, len(self._spans) - 1)
         for slot, key, kept, _ in self.owned(group):
             if not self._may_keep(at, kept):
@@ -285,21 +299,34 @@ class GroupCosts:
                 own = self._store.written(slot, slot.snapshot, index)
                 cost = whole.cost + weight * own
                 best = ChainCost(cost, 0 if shared else cost, True, own)
-            chain, change = before.get(kept), None
-            if chain is not None and self._space.is_below(slot.delta, group):
-                change = at.made[index].of.get(slot.delta, {}).get(key)
-            if chain is not None and change is not None:
-                own = self._store.written(slot, slot.delta, index)
-                mine = change.cost + weight * own
-                charge = chain.charge + (0 if shared else mine)
-                # Shared partitions are paid for: starting anew would not save their cost.
-                extended = ChainCost(chain.charge + mine, charge, False, own)
-                if best is None or extended.cost < best.cost:
-                    best = extended
-                else:
-                    at.extended[index][kept] = extended
+            extended: ChainCost | None = None
+            chain = before.get(kept)
+            if chain is not None and self._unchanged.goes_on(slot, span):
+                extended = ChainCost(chain.charge, chain.charge, False, 0, goes_on=True)
+            elif chain is not None:
+                extended = self._appended(at, index, slot, key, chain, shared=shared)
+            if extended is not None and (best is None or extended.cost < best.cost):
+                best = extended
+            elif extended is not None:
+                at.extended[index][kept] = extended
             if best is not None:
                 at.chain_costs[index][kept] = best
+
+    def _appended(
+        self, at: Solution, index: int, slot: Slot, key: Key, chain: ChainCost, *, shared: bool
+    ) -> ChainCost | None:
+        """Return the cost of a chain with this run's delta appended; None where that cannot be had
+        yet."""
+        delta = slot.delta
+        if delta is None or not self._space.is_below(delta, slot.whole):
+            return None
+        change = at.made[index].of.get(delta, {}).get(key)
+        if change is None:
+            return None
+        own = self._store.written(slot, delta, index)
+        mine = change.cost + self._weights[index] * own
+        # Shared partitions are paid for: starting anew would not save their cost.
+        return ChainCost(chain.charge + mine, chain.charge + (0 if shared else mine), False, own)
 
     def _read(
         self, at: Solution, index: int, read: ChainRead, before: bool, best: dict[Key, DpEntry]
@@ -338,13 +365,16 @@ class GroupCosts:
     ) -> None:
         """Try to read a delta from the partition that this run appends to a chain: its rows are
         distributed already, so several readers need not shuffle them again."""
-        read = self._store.appended(slot, index)
+        delta = slot.delta
+        if delta is None:
+            return
+        read = self._store.appended(slot, delta, index)
         weight, before = self._weights[index], self._extendable(at, index)
-        for _, key, kept, _ in self._chains(slot, slot.delta):
+        for _, key, kept, _ in self._chains(slot, delta):
             change, chain = made.get(key), before.get(kept)
             if change is None or chain is None or not self._may_keep(at, kept):
                 continue
-            mine = change.cost + weight * self._store.written(slot, slot.delta, index)
+            mine = change.cost + weight * self._store.written(slot, delta, index)
             charge = chain.charge + (0 if (kept, index) in at.shared else mine)
             cost = charge + weight * read
             if is_better(best, key, cost):

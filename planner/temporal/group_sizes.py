@@ -51,6 +51,7 @@ class GroupSizes:
         self._estimators = [estimator(request.sources, p, determined) for p in request.points]
         self._sources = {source.name: source for source in request.sources}
         self._fractions = [point.fraction for point in request.points]
+        self._current, self._unchanged = request.current, frozenset(request.unchanged)
         self._observed = ObservedSizes(memo, request)
         self._snapshots: dict[tuple[GroupId, int], Estimate] = {}
         self._steps: dict[tuple[GroupId, int, int], Estimate] = {}
@@ -99,6 +100,14 @@ class GroupSizes:
             if c.name in columns
         )
         return Size(source.rows * (after - before), width)
+
+    def is_unchanged(self, name: str, base: int, run: int) -> bool:
+        """Return whether nothing comes of a source between two runs: as known up to the run that is
+        planned, by forecast from there."""
+        if not base or (base < self._current and name not in self._unchanged):
+            return False
+        before, after = (self._fractions[at - 1](name) for at in (max(base, self._current), run))
+        return before == after
 
     def files(self, run: int) -> dict[str, Files]:
         """Return the files of each source as of a run. Where nobody has said how many bytes they

@@ -36,8 +36,11 @@ class Invalidation:
             for kept in self._chains(slot):
                 owner = space.slots[kept[0]].whole
                 above[owner] |= readers
-                later[owner] |= {*readers, slot.delta}
-                payers[kept] |= {owner, slot.delta}
+                payers[kept].add(owner)
+                later[owner] |= readers
+                if slot.delta is not None:
+                    later[owner].add(slot.delta)
+                    payers[kept].add(slot.delta)
         for group in space.order:
             for owner in self._stamped_in(group):
                 above[owner].add(group)

@@ -43,7 +43,7 @@ class CountedAgain:
             return self._computed(index, entry, place)
         if entry.how is How.MOVED:
             return self._store.moved(group, index, before)
-        if entry.how is How.SPLIT:
+        if entry.how in (How.SPLIT, How.EMPTY):
             return 0
         if entry.slot is None:
             raise ValueError(f"{place} reads nothing that is kept")
@@ -52,25 +52,28 @@ class CountedAgain:
         if entry.expression is not None:
             return self._store.stamped(entry.slot, index)
         if group in self._space.steps:
-            return self._store.appended(entry.slot, index)
+            return self._store.appended(entry.slot, group, index)
         return self._store.read(entry.slot, group, index, before)[0]
 
     def of_partition(self, index: int, kept: ChainId, chain_cost: ChainCost) -> int:
         """Return what writing the partition costs, without what its rows are computed from."""
         slot = self._space.slots[kept[0]]
-        rows = slot.snapshot if chain_cost.start else slot.delta
-        return self._store.written(slot, rows, index)
+        delta = None if chain_cost.start else slot.delta
+        return self._store.written(slot, slot.snapshot if delta is None else delta, index)
 
     def _computed(self, index: int, entry: DpEntry, place: EntryKey) -> int:
         chosen, expression = entry.alternative, entry.expression
         if chosen is None or expression is None:
             raise ValueError(f"{place} is computed by no alternative")
         group, _, before = place
+        span = self._spans[index]
+        # What is unchanged is computed as of the end of the step, also where OLD is asked for.
+        before = before and not self._alternatives.unchanged.is_same(group, span)
         again = min(
             (
                 one
                 for key in self._space.wanted[group]
-                for one in self._alternatives.of(expression, key, before, self._spans[index])
+                for one in self._alternatives.of(expression, key, before, span)
                 if _is_like(one, chosen)
             ),
             key=lambda one: abs(one.own - chosen.own),

@@ -25,13 +25,15 @@ class How(StrEnum):
     """The way in which an entry gets its rows. ``EXPRESSION``: by computing an expression.
     ``MOVED``: by shuffling the group's cheapest entry. ``READ``: by reading a chain. ``ADDED``: by
     reading a chain up to the last run and adding this run's delta. ``SPLIT``: from the step group
-    that gives the old rows and what came."""
+    that gives the old rows and what came. ``EMPTY``: there are none, since nothing has come that
+    they could be made of."""
 
     EXPRESSION = "expression"
     MOVED = "moved"
     READ = "read"
     ADDED = "added"
     SPLIT = "split"
+    EMPTY = "empty"
 
 
 class DpEntry(NamedTuple):
@@ -62,12 +64,13 @@ class ChainCost(NamedTuple):
     """The cost of a chain up to a run. ``charge`` is what a reader pays for it: the weighted cost
     of all partitions that are not shared. ``cost`` is the same as if this run's partition were not
     shared. ``start`` says that this run's partition is the whole snapshot; ``own`` is the
-    unweighted cost of writing it."""
+    unweighted cost of writing it. ``goes_on``: it writes none, since its step adds nothing."""
 
     cost: int
     charge: int
     start: bool
     own: int
+    goes_on: bool = False
 
 
 EntryKey = tuple[GroupId, Key, bool]

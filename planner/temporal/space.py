@@ -25,6 +25,7 @@ from forerun.planner.memo.groups import Expression, GroupId, Tvr, View
 from forerun.planner.memo.memo import Memo
 from forerun.planner.memo.reference import Stamped
 from forerun.planner.memo.relying import Relying
+from forerun.planner.props.repeatable import Repeats
 
 Key = tuple[ColumnId, ...]
 """The columns by whose hash rows are distributed, in order; empty if any distribution will do."""
@@ -35,8 +36,9 @@ class Slot:
     """A snapshot that can be kept as the sum of its deltas, one partition per run.
 
     ``snapshot`` is the group whose rows are stored, and ``delta`` the group that each later run
-    appends. ``whole`` is the group that the first partition of a chain holds: the TVR's own rows,
-    or their partial states. It differs from ``snapshot`` only where the stored rows carry weights:
+    appends, None of a TVR that never changes: such a chain is one partition that later runs read.
+    ``whole`` is the group that the first partition of a chain holds: the TVR's own rows, or their
+    partial states. It differs from ``snapshot`` only where the stored rows carry weights:
     reading such a chain as ``whole`` consolidates the weights, reading it as ``snapshot`` keeps
     them. ``singles`` is the delta as states of single rows, not grouped yet; ``sorts`` says that
     whoever merges the states looks at each group by a window, which sorts the rows. ``index`` is
@@ -47,7 +49,7 @@ class Slot:
     tvr: Tvr
     view: View
     snapshot: GroupId
-    delta: GroupId
+    delta: GroupId | None
     whole: GroupId
     singles: GroupId | None = None
     sorts: bool = False
@@ -94,7 +96,8 @@ class Space:
         self.by_delta: dict[GroupId, list[Slot]] = {}
         for slot in self.slots:
             self.by_whole.setdefault(slot.whole, []).append(slot)
-            self.by_delta.setdefault(slot.delta, []).append(slot)
+            if slot.delta is not None:
+                self.by_delta.setdefault(slot.delta, []).append(slot)
             if slot.weighted:
                 self.by_snapshot.setdefault(slot.snapshot, []).append(slot)
         self.splits = {
@@ -125,9 +128,10 @@ class Space:
         yield from self.by_snapshot.get(group, ())
 
     def makeable_by_step(self) -> frozenset[GroupId]:
-        """Return the snapshots that no run after the first has to recompute in full: those that can
-        be kept and, where ``keeps`` is restricted, those that have a delta."""
-        found = {group for slot in self.slots for group in (slot.whole, slot.snapshot)}
+        """Return the changing snapshots that no run after the first has to recompute in full: those
+        that can be kept and, where ``keeps`` is restricted, those that have a delta."""
+        changing = (slot for slot in self.slots if slot.delta is not None)
+        found = {group for slot in changing for group in (slot.whole, slot.snapshot)}
         if self._keeps is not None:
             found |= {self.memo.leader(tvr.new) for tvr in self.memo.tvrs if tvr.has_delta}
         return frozenset(found)
@@ -177,9 +181,7 @@ class Space:
         if group in self.splits:
             found[self.splits[group]] = None
         for slot in self.slots_of(group):
-            found[slot.delta] = None
-            if slot.singles is not None:
-                found[slot.singles] = None
+            found |= {part: None for part in (slot.delta, slot.singles) if part is not None}
         found |= dict.fromkeys(other for _, other in self.stamped.get(group, ()))
         for expression in self.memo.alternatives(group):
             found |= dict.fromkeys(self.memo.leader(i.group) for i in expression.inputs)
@@ -197,10 +199,9 @@ class Space:
                     if below in wanted:
                         wanted[below][key] = None
             for slot in self.slots_of(group):
-                if slot.delta in wanted:
-                    wanted[slot.delta] |= wanted[group]
-                if slot.whole in wanted:
-                    wanted[slot.whole] |= wanted[group]
+                for part in (slot.delta, slot.whole):
+                    if part in wanted:
+                        wanted[part] |= wanted[group]
         return {group: tuple(keys) for group, keys in wanted.items()}
 
     def _asked(self, expression: Expression, keys: tuple[Key, ...]) -> Iterator[tuple[int, Key]]:
@@ -302,6 +303,29 @@ def _slots(memo: Memo, keeps: frozenset[View] | None) -> Iterator[Slot]:
                 sorts = snapshot in sorted_groups
                 yield Slot(count, tvr, kept, snapshot, memo.leader(delta), whole, singles, sorts)
                 count += 1
+    for tvr in _static_inputs(memo) if keeps is None or View.ROWS in keeps else ():
+        yield Slot(count, tvr, View.ROWS, tvr.new, None, tvr.new)
+        count += 1
+
+
+def _static_inputs(memo: Memo) -> Iterator[Tvr]:
+    """Yield the TVRs that never change and that something which does is computed from. Whatever is
+    below them is read once, to make them."""
+    for tvr in memo.tvrs:
+        group = memo.group(tvr.new)
+        if tvr.changing or group.id != tvr.new or tvr.repeats is Repeats.CHOSEN:
+            continue
+        stored = all(is_storable(column, grouped=False) for column in group.columns)
+        if group.columns and stored and any(_is_read_by_changing(memo, group.id)):
+            yield tvr
+
+
+def _is_read_by_changing(memo: Memo, group: GroupId) -> Iterator[bool]:
+    for number in memo.group(group).parents:
+        reader = memo.expressions[number]
+        if not reader.dropped:
+            other = memo.tvr_of(reader.group)
+            yield memo.group(reader.group).step or (other is not None and other.changing)
 
 
 def _sorted(memo: Memo) -> Iterator[GroupId]:

@@ -20,6 +20,7 @@ class StoreCosts:
 
     def __init__(self, alternatives: AlternativeEnumerator, spans: tuple[Span, ...]) -> None:
         self._alternatives = alternatives
+        self._unchanged = alternatives.unchanged
         self._prices = alternatives.prices
         self._spans = spans
         self._sizes: dict[tuple[int, int], Size] = {}
@@ -80,14 +81,15 @@ class StoreCosts:
         until = self._spans[index].run
         return self._read_from(slot, self._stored(slot, until), until)
 
-    def appended(self, slot: Slot, index: int) -> int:
-        """Return the cost of reading the partition that a run appends to a chain."""
-        delta = self._alternatives.size(slot.delta, False, self._spans[index])
-        return round(operators.read(delta, self._prices, self._buckets_of(slot)))
+    def appended(self, slot: Slot, delta: GroupId, index: int) -> int:
+        """Return the cost of reading the partition, a ``delta``, that a run appends to a chain."""
+        size = self._alternatives.size(delta, False, self._spans[index])
+        return round(operators.read(size, self._prices, self._buckets_of(slot)))
 
     def _read_from(self, slot: Slot, size: Size, until: int) -> int:
         """Return the cost of reading so much from the partitions of a chain up to a run."""
-        partitions = sum(one.run <= until for one in self._spans) + (self._spans[0].base > 0)
+        written = (one.run <= until and not self._goes_on(slot, one) for one in self._spans)
+        partitions = sum(written) + (self._spans[0].base > 0)
         return round(operators.read(size, self._prices, self._buckets_of(slot), partitions))
 
     def _buckets_of(self, slot: Slot) -> int:
@@ -97,12 +99,11 @@ class StoreCosts:
 
     def _more_to_merge(self, slot: Slot, added: GroupId, span: Span) -> int:
         """Return what merging single rows costs more than merging the states of their groups."""
-        if added == slot.delta:
+        if added == slot.delta or slot.delta is None:
             return 0
         rows = self._alternatives.size(added, False, span)
-        more = Size(
-            max(0.0, rows.rows - self._alternatives.size(slot.delta, False, span).rows), rows.width
-        )
+        merged = self._alternatives.size(slot.delta, False, span)
+        more = Size(max(0.0, rows.rows - merged.rows), rows.width)
         return round(
             operators.group(more.rows, 0.0, self._prices)
             + operators.exchange(more, self._prices)
@@ -126,16 +127,20 @@ class StoreCosts:
         for span in self._spans:
             if span.run > until:
                 break
-            part = (
-                self._alternatives.size(slot.delta, False, span)
-                if span.base
-                else self._alternatives.size(slot.snapshot, False, span)
+            if self._goes_on(slot, span):
+                before = span.run
+                continue
+            part = self._alternatives.size(
+                slot.delta if span.base and slot.delta is not None else slot.snapshot, False, span
             )
             rows, width, before = rows + part.rows, part.width, span.run
         if before < until or not rows:
             whole = self._alternatives.size(slot.snapshot, False, Span(0, until))
             return Size(max(rows, whole.rows), whole.width)
         return Size(rows, width)
+
+    def _goes_on(self, slot: Slot, span: Span) -> bool:
+        return bool(span.base) and self._unchanged.goes_on(slot, span)
 
     def _consolidation(self, slot: Slot, group: GroupId, size: Size) -> int:
         """Return the cost of turning weighted rows into plain ones by grouping over all columns; 0

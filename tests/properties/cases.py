@@ -18,13 +18,14 @@ class TableCase:
     """``deliveries[i]`` arrive before run i + 1. A table that does not change has one.
     ``withdrawn[i]``: rows that the delivery takes back, before it adds its own; those that are not
     there are passed over. Without it, nothing is ever taken back.
-    ``key``: columns that are declared to be unique."""
+    ``key``: columns that are declared to be unique. ``said``: how many rows planning is told."""
 
     columns: tuple[tuple[str, str], ...]
     changing: bool
     deliveries: tuple[tuple[Row, ...], ...]
     withdrawn: tuple[tuple[Row, ...], ...] = ()
     key: tuple[str, ...] = ()
+    said: int = 1_000_000
 
     def rows(self, run: int) -> list[Row]:
         """What is there at run ``run``; a static table is whole from the start."""
@@ -61,8 +62,8 @@ class TableCase:
             changing=self.changing,
             change="changelog" if self.withdrawn else "append_only",
             retracted=0.1 if self.withdrawn else 0.0,
-            rows=1_000_000,
-            bytes=100_000_000,
+            rows=self.said,
+            bytes=100 * self.said,
             keys=(self.key,) if self.key else (),
         )
 
@@ -131,7 +132,9 @@ class QueryCase:
 class Case:
     """``early``: force every delta rule to be used early, else choose by cost. ``method`` alone,
     without the rules that are ``off``. ``state_budget``: the most bytes that may be kept.
-    ``effort``: budgets of the search by their names in the settings, where not the usual ones."""
+    ``effort``: budgets of the search by their names in the settings, where not the usual ones.
+    ``complete``: the tables of which it is forecast, rightly or not, that they are complete from a
+    run on, with this run."""
 
     name: str
     tables: dict[str, TableCase]
@@ -142,6 +145,7 @@ class Case:
     off: tuple[str, ...] = ()
     state_budget: int | None = None
     effort: tuple[tuple[str, int], ...] = ()
+    complete: tuple[tuple[str, int], ...] = ()
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -177,6 +181,7 @@ def to_json(case: Case) -> str:
             ],
             "withdrawn": [[[_encode(v) for v in row] for row in part] for part in table.withdrawn],
             "key": table.key,
+            "said": table.said,
         }
         for name, table in case.tables.items()
     }
@@ -189,6 +194,7 @@ def to_json(case: Case) -> str:
         "off": case.off,
         "state_budget": case.state_budget,
         "effort": case.effort,
+        "complete": case.complete,
         "tables": tables,
         "query": asdict(case.query),
     }
@@ -208,6 +214,7 @@ def from_json(text: str) -> Case:
             _parts(table["deliveries"]),
             _parts(table.get("withdrawn", [])),
             tuple(table.get("key", ())),
+            table.get("said", 1_000_000),
         )
         for name, table in raw["tables"].items()
     }
@@ -225,6 +232,7 @@ def from_json(text: str) -> Case:
         tuple(raw.get("off", ())),
         raw.get("state_budget"),
         tuple((name, most) for name, most in raw.get("effort", ())),
+        tuple((name, run) for name, run in raw.get("complete", ())),
     )
 
 

@@ -117,8 +117,16 @@ def request_of(
         sources=tuple(
             replace(s, rows=s.rows * run * run, bytes=s.bytes * run * run) for s in case.sources
         ),
-        points=tuple(TimePoint(weight=w, arrived=(i + 1) / points) for i, w in enumerate(weights)),
+        points=tuple(
+            TimePoint(
+                weight=weight,
+                arrived=at / points,
+                by_source=tuple((name, 1.0) for name, whole in case.complete if at >= whole),
+            )
+            for at, weight in enumerate(weights, 1)
+        ),
         current=run,
+        unchanged=unchanged(case, day.base, run),
         committed=tuple(day.committed),
         method=case.method,
         settings=Settings(
@@ -131,6 +139,12 @@ def request_of(
         ),
         problem=problem,
     )
+
+
+def unchanged(case: Case, base: int, run: int) -> tuple[str, ...]:
+    """The growing tables of which nothing came, and nothing went, between two runs."""
+    growing = ((name, table) for name, table in case.tables.items() if base and table.changing)
+    return tuple(sorted(name for name, table in growing if not table.delta(base, run)))
 
 
 def run_case(
@@ -180,7 +194,8 @@ def run_case(
         if run < case.runs and result.plan.run.opened:
             families = _written(result)
             kept += len(families)
-            day.committed.append(Committed(index=run, families=families))
+            same = unchanged(case, day.base, run)
+            day.committed.append(Committed(index=run, families=families, unchanged=same))
     batch = result.plan.method != "incremental"
     return Outcome(kept, batch, rows, states, judged, early_results)
 

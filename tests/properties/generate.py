@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 
-from tests.properties.cases import Case, JoinClause, QueryCase, Select
+from tests.properties.cases import Case, JoinClause, QueryCase, Select, TableCase
 from tests.properties.data import in_deliveries, random_tables, with_withdrawals, without_nan
 
 NUMBERS, ALL = ("k", "n", "m", "x"), ("k", "g", "n", "m", "x", "d")
@@ -53,6 +53,36 @@ def changelog_case(seed: int, *, for_sail: bool = False) -> Case:
     chosen = growing if rng.random() < 0.5 else [rng.choice(growing)]
     changed = {name: with_withdrawals(rng, case.tables[name]) for name in chosen}
     return replace(case, name=f"changelog-{case.name}", tables=case.tables | changed)
+
+
+def completing_case(seed: int, *, for_sail: bool = False) -> Case:
+    """A random case in which some of the tables that grow are complete before the day is over; of
+    some that is forecast, of some it is not, and of some it is forecast too early. Tables that do
+    not grow are said to be large."""
+    case = (changelog_case if seed % 3 == 0 else random_case)(seed, for_sail=for_sail)
+    rng = random.Random(f"complete-{seed}")
+    tables, forecast = dict(case.tables), []
+    for name, table in sorted(case.tables.items()):
+        if not table.changing:
+            tables[name] = replace(table, said=200_000_000)
+        if not table.changing or rng.random() < 0.3:
+            continue
+        whole = rng.randint(1, case.runs)
+        tables[name] = _complete_from(table, whole)
+        if rng.random() < 0.7:
+            forecast.append((name, max(1, whole - (rng.random() < 0.3))))
+    name = f"complete-{case.name}"
+    return replace(case, name=name, tables=tables, complete=tuple(forecast))
+
+
+def _complete_from(table: TableCase, run: int) -> TableCase:
+    """The same table with all of its later deliveries in that of this run; nothing is taken back
+    after it."""
+    late = [row for delivery in table.deliveries[run:] for row in delivery]
+    nothing = ((),) * len(table.deliveries[run:])
+    first = (*table.deliveries[: run - 1], (*table.deliveries[run - 1], *late))
+    gone = (*table.withdrawn[:run], *nothing) if table.withdrawn else ()
+    return replace(table, deliveries=(*first, *nothing), withdrawn=gone)
 
 
 def _value(rng: random.Random, alias: str) -> str:

@@ -159,6 +159,7 @@ class Day:
         source_checks: tuple[Expectation, ...] = (),
         method: str = "incremental",
         attempt: str = "p1",
+        unchanged: tuple[str, ...] = (),
     ) -> str:
         """Pin, write manifest and plan of a run; returns the plan's key."""
         base = run - 1 if base is None else base
@@ -181,7 +182,14 @@ class Day:
         )  # fmt: skip
         self.store.put_if_absent(self.at.manifest(run), encode(manifest))
         runs = tuple(
-            Run(index=i, weight=1.0, opened=True, base=base, stages=stages if i == run else ())
+            Run(
+                index=i,
+                weight=1.0,
+                opened=True,
+                base=base,
+                stages=stages if i == run else (),
+                unchanged=unchanged if i == run else (),
+            )
             for i in range(1, run + 1)
         )
         plan = Plan(

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import datetime as dt
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from unittest import mock
 
@@ -97,11 +99,17 @@ class StoredDay:
     def _do(self, store_uri: str, run: int, runs: int) -> tuple[days.PreparedRun, RunCommit | None]:
         """Plan a run of a day of ``runs`` and execute it, if there is something to do."""
         points = tuple(
-            TimePoint(weight=0.25 + i / runs, arrived=(i + 1) / runs) for i in range(runs)
+            TimePoint(
+                weight=0.25 + (at - 1) / runs,
+                arrived=at / runs,
+                by_source=tuple((name, 1.0) for name, whole in self.case.complete if at >= whole),
+            )
+            for at in range(1, runs + 1)
         )
         early = "early" if self.case.early else "cost"
         settings = Settings(temporal=early, buckets=2, **effort(self.case))
-        with mock.patch.object(day_request, "to_source", pretended):
+        said = {name: table.said for name, table in self.case.tables.items()}
+        with mock.patch.object(day_request, "to_source", partial(pretended, said=said)):
             prepared = days.prepare_run(
                 Day.of(store_uri, self._spec(runs), DAY, "1"), run,
                 now=NOW, method="progressive", points=points, settings=settings,
@@ -188,8 +196,10 @@ def _signed(table: TableCase, run: int) -> tuple[Row, ...]:
     return tuple(table.delta(run - 1, run))
 
 
-def pretended(source: SourceSpec, pin: Pin, arrived: float) -> Source:
-    """A large source that turns out larger from pin to pin."""
-    much = pin.number**2
+def pretended(
+    source: SourceSpec, pin: Pin, arrived: float, said: Mapping[str, int] | None = None
+) -> Source:
+    """A large source that turns out larger from pin to pin; of as many rows as are ``said``."""
+    much = pin.number**2 * (said or {}).get(source.name, ROWS)
     found = to_source(source, pin, arrived)
-    return replace(found, rows=ROWS * much, bytes=BYTES * much, stats=())
+    return replace(found, rows=much, bytes=BYTES // ROWS * much, stats=())

@@ -66,6 +66,18 @@ def test_an_empty_delivery(day: Day, sail: SailEngine) -> None:
     assert [a.rows for a in commit.artifacts] == [0, 0]
 
 
+def test_a_plan_that_leaves_out_what_has_come_is_refused(day: Day, sail: SailEngine) -> None:
+    """The plan says that nothing has come since run 1; the pins say otherwise."""
+    day.deliver(FIRST)
+    day.plan_run(1, (save_rows(1), save_sums(1)))
+    day.do(sail)
+    day.deliver(SECOND)
+    day.plan_run(2, (publish(2),), final=True, unchanged=("sales",))
+    with pytest.raises(ContractError, match="nothing has come of sales since run 1"):
+        day.do(sail, "a2")
+    assert read_commit(day.store, day.at, 2) is None
+
+
 def test_an_empty_day(day: Day, sail: SailEngine) -> None:
     day.plan_run(1, (save_rows(1), save_sums(1), publish(1)), final=True)
     commit = day.do(sail)

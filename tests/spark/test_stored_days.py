@@ -14,12 +14,12 @@ from tests.properties.chunks import starts
 from tests.properties.data import without_nan
 from tests.properties.engines import PlainSailEngine, PlainSparkEngine
 from tests.properties.execute import Outcome, RefusedError
-from tests.properties.generate import changelog_case, random_case
+from tests.properties.generate import changelog_case, completing_case, random_case
 from tests.properties.sessions import sail_session
 from tests.spark.stored_days import StoredDay
 
 ON_SPARK, ON_SAIL, CHUNK = 50, 20, 10
-CHANGELOGS = 62_000
+CHANGELOGS, COMPLETE = 62_000, 63_000
 
 
 def check_days(
@@ -70,6 +70,18 @@ def test_every_run_of_a_stored_day_equals_batch_on_sail(
 def test_every_run_of_a_day_that_takes_rows_back_equals_batch(sessions, tmp_path: Path):
     cases = [changelog_case(seed) for seed in range(CHANGELOGS, CHANGELOGS + CHUNK // 2)]
     check_days(cases, tmp_path, *sessions)
+
+
+def test_every_run_of_a_day_that_is_complete_early_equals_batch_on_sail(
+    sail: SailEngine, tmp_path: Path
+):
+    """What is static, or complete by pins or by forecast, is kept once and left out."""
+    cases = [completing_case(seed, for_sail=True) for seed in range(COMPLETE, COMPLETE + CHUNK)]
+    known = [
+        replace(case, tables={name: without_nan(table) for name, table in case.tables.items()})
+        for case in cases
+    ]
+    check_days(known, tmp_path, sail, PlainSailEngine(sail_session()))
 
 
 def test_every_run_of_a_day_that_takes_rows_back_equals_batch_on_sail(

@@ -202,7 +202,7 @@ class Small:
 def test_nothing_that_fits_is_cheaper_on_small_problems() -> None:
     """All sets of up to three chains are tried, more than these queries have use for."""
     budgets = 0
-    for seed in range(30):
+    for seed in range(40):
         small = Small(seed)
         if len(small.chains) > 10:
             continue

@@ -28,6 +28,7 @@ from forerun.planner.materialize import portfolio
 from forerun.planner.memo.memo import Memo
 from forerun.planner.props import repeatable
 from forerun.planner.props.dependencies import Facts, dependencies_of
+from forerun.planner.props.emptiness import is_empty
 from forerun.planner.props.keys import NO_KEYS, keys, keys_of_leaf, keys_of_node
 from forerun.planner.props.lineage import lineage
 from forerun.planner.props.nullability import not_null, not_null_of
@@ -216,6 +217,7 @@ DOORS: dict[str, Callable[[], object]] = {
     "lineage": lambda: lineage(STRANGE),
     "source rows": lambda: source_rows_of(STRANGE, ((),)),
     "keys of leaves": lambda: keys_of_leaf(STRANGE, {}, {}),
+    "emptiness": lambda: is_empty(STRANGE, (False,), ()),
     "lifting": lambda: lift(STRANGE, ["sales"], 2, ColumnIds(100)),
 }
 

@@ -151,7 +151,7 @@ class EveryPlan:
             if want.key in ((), key) and not (extra and want.key):
                 own = round(operators.read(size, self._prices)) + extra
                 yield from self._all(run, own, [self._chain(until, kept, want.group, run)])
-            if want.before or want.key or not span.base:
+            if want.before or want.key or not span.base or slot.delta is None:
                 continue
             old = round(operators.read(self._stored(slot, span.base), self._prices)) + extra
             chain = self._chain(run - 1, kept, want.group, run)
@@ -192,8 +192,10 @@ class EveryPlan:
         return self._known[known]
 
     def _appended(self, run: int, kept: ChainId) -> frozenset[Spent]:
-        """A chain that was there, and one partition more: the delta."""
+        """A chain that was there, with one partition more, the delta, if it ever changes."""
         slot = self._space.slots[kept[0]]
+        if slot.delta is None:
+            return self._chain(run - 1, kept, slot.whole, run)
         delta = Requirement(slot.delta, kept[1], False)
         place = self._space.place
         if not self._is_there(run, delta) or place[slot.delta] >= place[slot.whole]:
@@ -230,6 +232,7 @@ class EveryPlan:
         sizes = [
             self._alternatives.size(slot.delta if span.base else slot.snapshot, False, span)
             for span in spans
+            if not (span.base and slot.delta is None)
         ]
         if spans and spans[0].base:
             sizes.append(self._alternatives.size(slot.snapshot, True, spans[0]))
