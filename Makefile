@@ -13,7 +13,7 @@ STAMPS := $(CURDIR)/.forerun/stamps
 STORE ?= file
 SCALE ?=
 
-.PHONY: help setup jars s3-server kafka postgres cds lock format check docs unit test test-all matrix mutate demo up bench-smoke bench-tpch bench-tpcds bench-plan bench-methods bench-scale bench-night bench-backfill bench-repair bench-prices bench-samples bench-sources bench-wrong bench-schedule bench-choosing bench-streaming clean
+.PHONY: help setup jars s3-server kafka postgres cds lock format check docs unit test test-all matrix mutate demo up bench-smoke bench-tpch bench-tpcds bench-plan bench-methods bench-scale bench-night bench-backfill bench-repair bench-prices bench-samples bench-sources bench-wrong bench-late bench-schedule bench-choosing bench-streaming clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -146,6 +146,9 @@ bench-sources: setup kafka postgres ## what it costs to copy a topic, a table, J
 
 bench-wrong: setup ## days planned with wrong estimates, by all methods and each: docs/lab/benchmarks.md
 	.venv/bin/python -m tests.benchmarks wrong
+
+bench-late: setup ## results over late and dirty data, and wrong forecasts, executed (SF=1): docs/lab/late.md
+	.venv/bin/python -m tests.benchmarks late --scale $(or $(SF),1)
 
 bench-schedule: setup ## deadlines by strategy, and nights under a ceiling, simulated: docs/lab/schedule.md
 	.venv/bin/python -m tests.benchmarks schedule

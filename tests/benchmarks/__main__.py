@@ -23,6 +23,7 @@ SUITES: dict[str, float | None] = {
     "exploration": 1.0,
     "fixed_cost": None,
     "large_group": 10.0,
+    "late": 1.0,
     "methods": 10.0,
     "methods_executed": 1.0,
     "night": 3.0,

@@ -108,7 +108,8 @@ class _Replay:
         slot = self._space.slots[kept[0]]
         place = source_of(slot, kept, start=start)
         self._waiting.append((index, self._chosen.entry(index, place, made=True), place))
-        return self._store.written(slot, slot.snapshot if start else slot.delta, index)
+        delta = None if start else slot.delta
+        return self._store.written(slot, slot.snapshot if delta is None else delta, index)
 
     def _own(self, index: int, entry: DpEntry, place: EntryKey) -> int:
         group, _, before = place
@@ -128,7 +129,7 @@ class _Replay:
         if entry.expression is not None:
             return self._store.stamped(entry.slot, index)
         if self._space.memo.group(group).step:
-            return self._store.appended(entry.slot, index)
+            return self._store.appended(entry.slot, group, index)
         return self._store.read(entry.slot, group, index, before)[0]
 
     def _of_alternative(
@@ -139,10 +140,12 @@ class _Replay:
         if entry.expression is None:
             raise ValueError(f"{place} is computed by nothing")
         span, wanted = self._chosen.solution.spans[index], self._space.wanted[place[0]]
+        # What is unchanged is computed as of the end of the step, also where OLD is asked for.
+        before = place[2] and not self._alternatives.unchanged.is_same(place[0], span)
         alternatives = [
             one
             for key in wanted
-            for one in self._alternatives.of(entry.expression, key, place[2], span)
+            for one in self._alternatives.of(entry.expression, key, before, span)
         ]
         same = [
             one
