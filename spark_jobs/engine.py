@@ -35,6 +35,9 @@ SESSION_REQUIRED = (
     ("spark.sql.variable.substitute", "false"),
     # Spark's default is INT96: without statistics, and without a word on the time zone.
     ("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS"),
+    # A union in a union may claim a distribution that it has not, and the query fails: "Can't zip
+    # RDDs with unequal numbers of partitions" (Spark 4.1).
+    ("spark.sql.unionOutputPartitioning", "false"),
 )
 """What results of Spark rest on and every session may set, against whatever the deployment says."""
 

@@ -166,9 +166,9 @@ class AggregateCall:
 
     ``name`` is the canonical one (:mod:`forerun.planner.algebra.aggregates.functions`); ``count``
     without arguments is ``count(*)``. ``where`` is the FILTER clause. ``determined``: a function
-    that may have to choose among rows that tie (``max_by``) chooses among equal values here, so its
-    value depends on the rows of the group alone. It follows from the rows and says nothing new of
-    them, so it is no part of a fingerprint.
+    that may have to choose among rows that tie (``max_by``) chooses among equal values here, or the
+    order of a list does not matter, so its value depends on the rows of the group alone. It follows
+    from the rows and says nothing new of them, so it is no part of a fingerprint.
     """
 
     name: str

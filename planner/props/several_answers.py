@@ -22,6 +22,7 @@ from forerun.planner.algebra.relational import (
     walk,
 )
 from forerun.planner.props.keys import NamedKeys, is_key, keys
+from forerun.planner.props.lists import determine_lists
 from forerun.planner.props.repeatable import RANKS
 
 
@@ -29,7 +30,7 @@ def several_answers(relation: Relation, source_keys: NamedKeys) -> tuple[str, ..
     """Return, each in a few words, what of a query leaves open which answer is given. A LIMIT is
     named wherever rows may tie at its cut. ``source_keys`` are the declared keys by source: an
     order that has a key in it leaves nothing open."""
-    return tuple(dict.fromkeys(_all(relation, source_keys)))
+    return tuple(dict.fromkeys(_all(determine_lists(relation), source_keys)))
 
 
 def _all(relation: Relation, source_keys: NamedKeys) -> Iterator[str]:

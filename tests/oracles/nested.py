@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cmp_to_key
+
 from forerun.planner.algebra.nested import ELEMENT, FIELD, element_type, struct_fields
 from forerun.planner.algebra.scalar import Call
 from forerun.planner.algebra.type_kinds import kind_of
@@ -56,6 +58,22 @@ def _extreme(sign: int) -> Function:
     return function
 
 
+def _in_order(values: Values, types: Types, result: DataType) -> Value:
+    """A list in order; the lists that are sorted here hold no NULL."""
+    value, rising = values[0], values[1] if len(values) > 1 else True
+    if None in value:
+        raise NotInterpretedError("an order with NULL in it")
+    return tuple(sorted(value, key=cmp_to_key(compare), reverse=not rising))
+
+
+def _each_once(values: Values, types: Types, result: DataType) -> Value:
+    found: list[Value] = []
+    for one in values[0]:
+        if not any(compare(one, other) == 0 for other in found):
+            found.append(one)
+    return tuple(found)
+
+
 NESTED: dict[str, tuple[Function, bool]] = {
     FIELD: (_field, True),
     ELEMENT: (_element, True),
@@ -66,6 +84,18 @@ NESTED: dict[str, tuple[Function, bool]] = {
     "map_values": (lambda values, types, result: tuple(value for _, value in values[0]), True),
     "array_max": (_extreme(1), True),
     "array_min": (_extreme(-1), True),
+    "array_size": (lambda values, types, result: len(values[0]), True),
+    "array_sort": (_in_order, True),
+    "sort_array": (_in_order, True),
+    "array_distinct": (_each_once, True),
+    "array_compact": (
+        lambda values, types, result: tuple(one for one in values[0] if one is not None),
+        True,
+    ),
+    "flatten": (
+        lambda values, types, result: tuple(one for part in values[0] for one in part),
+        True,
+    ),
     "array": (lambda values, types, result: tuple(values), False),
     "named_struct": (lambda values, types, result: tuple(values[1::2]), False),
     "map": (

@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 from forerun.include.machine.jvm import submit_options
+from forerun.spark_jobs.engine import SESSION_REQUIRED
 
 SESSION = {"spark.sql.ansi.enabled": "true", "spark.sql.session.timeZone": "UTC"}
 
@@ -56,6 +57,7 @@ def spark_session() -> Any:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.catalogImplementation": "in-memory",
+        **dict(SESSION_REQUIRED),
         "spark.driver.memory": "1g",
         java: flags,
         "spark.sql.autoBroadcastJoinThreshold": "-1",

@@ -259,7 +259,8 @@ TABLE: tuple[AggregateFunction, ...] = (
     AggregateFunction(name="collect_list", synonyms=("array_agg",), arguments=(0, None),
                       result=types.array_of_first, empty=Empty.OTHER, by_order=True),
     *_without_states("collect_set", result=types.array_of_first, empty=Empty.OTHER,
-                     by_order=True),
+                     duplicates=False, of_counts=("collect_set", ()), by_order=True,
+                     in_order="array_sort"),
     *_without_states("histogram_numeric", "approx_top_k", empty=Empty.OTHER,
                      by_order=True),
     *_without_states(

@@ -107,7 +107,8 @@ class AggregateFunction:
     argument.
 
     ``of_counts``: the function that computes it of the values of the first argument and of how
-    often each comes, and what it takes between the two if the call does not say. ``ordered``: the
+    often each comes, and what it takes between the two if the call does not say; without
+    ``duplicates``, of the values alone. ``ordered``: the
     function of what is ordered by and of its own argument that a call WITHIN GROUP is.
 
     ``computed_of`` are functions that an engine computes it of, and shares with other calls;
@@ -115,6 +116,8 @@ class AggregateFunction:
     ``bounded``: its value lies between the least and the greatest argument. ``mean``: what is known
     of its mean over groups, for estimates. ``by_order``: it was looked at, and its value depends
     on the order in which the rows of a group come, so that SQL has several right answers.
+    ``in_order`` is the function of its value that puts it into the order of its elements, through
+    which a call is put whose value is to be determined by the rows alone.
     """
 
     name: str
@@ -144,6 +147,7 @@ class AggregateFunction:
     bounded: bool = False
     mean: Mean = Mean.UNKNOWN
     by_order: bool = False
+    in_order: str = ""
 
     def is_rounded(self, given: Types) -> bool:
         """Return whether the last digits of a value over such arguments depend on the order of

@@ -58,6 +58,17 @@ def array_of_first(types: Types) -> DataType:
     return array_of(types[0]) if types else UNKNOWN
 
 
+_TOLD_APART = frozenset(["BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "DECIMAL", "STRING"])
+
+
+def are_told_apart(types: Types) -> bool:
+    """Return whether two values of one such type that are equal are the same, so that a list of
+    them has one order: not of 0.0 and -0.0, nor of texts that a collation takes for equal."""
+    return len(types) == 1 and (
+        types[0].is_integer or types[0].sql in _TOLD_APART or types[0].name == "DECIMAL"
+    )
+
+
 def sum_type(types: Types) -> DataType:
     """Integers add up to BIGINT, DECIMAL(p, s) to (p + 10, s) bounded by 38, the rest to DOUBLE."""
     if not types:

@@ -1,9 +1,10 @@
-"""Rewrites exact percentiles into two levels: count each value of a group first.
+"""Rewrites exact percentiles and sets of values into two levels: count each value of a group first.
 
 ::
 
     agg[g; percentile(x, p), h(y)](R)
         =  agg[g; percentile(x, p, n), merge h](agg[g, x; count(*) as n, state h(y)](R))
+    agg[g; collect_set(x)](R)  =  agg[g; collect_set(x)](agg[g, x; count(*) as n](R))
 
 A percentile has no state that merges, but the counts of its values have: they are kept, added to by
 each run, and the percentile is taken of the counts in the end. That pays where a group has few
@@ -13,18 +14,21 @@ percentiles are of one expression.
 
 Correct for bags: Spark's ``Percentile`` itself counts equal values before it looks for the place,
 and takes how often a value comes as a third argument; ``median(x)`` is ``percentile(x, 0.5)``. A
-row that FILTER excludes contributes NULL, which both skip. Only whole numbers and decimals are
-counted: of floating-point numbers 0.0 and -0.0 would be one group. Source: the decomposable
-aggregates of Tempura section 3.2 applied to the multiset of values; Gray et al., "Data cube", 1997,
-which calls such functions holistic.
+row that FILTER excludes contributes NULL, which both skip. A set takes each value once anyway, and
+is counted where its order does not matter (:mod:`forerun.planner.props.lists`). Values are counted
+of which equal ones are the same: of floating-point numbers 0.0 and -0.0 would be one group. Source:
+the decomposable aggregates of Tempura section 3.2 applied to the multiset of values; Gray et al.,
+"Data cube", 1997, which calls such functions holistic.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from forerun.planner.algebra.aggregates.functions import function, partial_state
+from forerun.planner.algebra.aggregates.functions import answer_of, function, partial_state
+from forerun.planner.algebra.aggregates.record import Answer
 from forerun.planner.algebra.aggregates.states import State, finished, together
+from forerun.planner.algebra.aggregates.types import are_told_apart
 from forerun.planner.algebra.relational import Aggregate, AggregateCall, Project
 from forerun.planner.algebra.scalar import (
     Ref,
@@ -92,12 +96,11 @@ def _counted(node: Aggregate) -> Scalar | None:
     if len(values) != 1 or any(call.distinct or not _is_plain(call) for call in calls):
         return None
     (value,) = values
-    exact = value.type.is_integer or value.type.name == "DECIMAL"
-    return value if exact and is_deterministic(value) else None
+    return value if are_told_apart((value.type,)) and is_deterministic(value) else None
 
 
 def _is_counted(call: AggregateCall) -> bool:
-    return function(call.name).of_counts is not None
+    return function(call.name).of_counts is not None and answer_of(call) is Answer.BAG
 
 
 def _is_plain(call: AggregateCall) -> bool:
@@ -119,8 +122,10 @@ def _others(node: Aggregate) -> dict[Column, State] | None:
 
 
 def _weighted(call: AggregateCall, value: Column, count: Column) -> AggregateCall:
-    name, places = function(call.name).of_counts or (call.name, ())
-    args = (Ref(value), *(call.args[1:] or places), Ref(count))
+    known = function(call.name)
+    name, places = known.of_counts or (call.name, ())
+    counted = (Ref(count),) if known.duplicates else ()
+    args = (Ref(value), *(call.args[1:] or places), *counted)
     return replace(call, name=name, args=args, where=None)
 
 

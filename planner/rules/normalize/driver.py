@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from forerun.planner.algebra.relational import Relation, rewrite
 from forerun.planner.errors import TooDeepError
+from forerun.planner.props.lists import determine_lists
 from forerun.planner.request import Source
 from forerun.planner.rules.normalize import (
     constants,
@@ -208,6 +209,7 @@ def normalize(
     result = run.once("ReorderJoins", lambda r: reorder_blocks(r, context), result)
     # After filters are in place: columns that they fix to a constant are determined.
     result = run.once("DetermineChoices", lambda r: determine_choices(r, context), result)
+    result = run.once("DetermineLists", determine_lists, result)
     result = run.fixpoint(KEYS, result)
     result = run.fixpoint(CLEAN, result)
     result = run.once("PruneColumns", prune_columns, result)

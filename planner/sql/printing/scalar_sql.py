@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from forerun.planner.algebra.aggregates.functions import is_aggregate
+from forerun.planner.algebra.aggregates.functions import function, is_aggregate
 from forerun.planner.algebra.higher_order import LAMBDA, VARIABLE
 from forerun.planner.algebra.nested import ELEMENT, FIELD
 from forerun.planner.algebra.relational import AggregateCall, SortKey, WindowCall
@@ -213,9 +213,10 @@ def aggregate_sql(call: AggregateCall, names: Names) -> str:
     """``sum(DISTINCT x) FILTER (WHERE p)``."""
     args = ", ".join(scalar_sql(arg, names).text for arg in call.args) or "*"
     text = f"{call.name}({'DISTINCT ' if call.distinct else ''}{args})"
-    if call.where is None:
-        return text
-    return f"{text} FILTER (WHERE {scalar_sql(call.where, names).text})"
+    if call.where is not None:
+        text = f"{text} FILTER (WHERE {scalar_sql(call.where, names).text})"
+    in_order = function(call.name).in_order if call.determined else ""
+    return f"{in_order}({text})" if in_order else text
 
 
 def window_sql(call: WindowCall, names: Names) -> str:

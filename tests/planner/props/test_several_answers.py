@@ -41,6 +41,7 @@ DECIDED = (
     "SELECT sum(v) OVER (PARTITION BY k ORDER BY v) AS x FROM t",
     "SELECT count(*) OVER (PARTITION BY k) AS x FROM t",
     "SELECT k, percentile(v, 0.5) AS x, sum(v) AS s FROM t GROUP BY k",
+    "SELECT k, array_sort(collect_set(v)) AS x FROM t GROUP BY k",
     "SELECT k, v FROM t ORDER BY v, id LIMIT 3",
     "SELECT k, count(*) AS n FROM t GROUP BY k ORDER BY n, k LIMIT 3",
     "SELECT DISTINCT k FROM t ORDER BY k LIMIT 3",
