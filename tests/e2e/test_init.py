@@ -228,7 +228,8 @@ def test_what_is_written_runs_unedited_and_is_right(tmp_path, capsys, sail, make
     runner = InProcessRunner(ENGINES["sail"], sail)
     for number, now in enumerate(spec.points(day), start=1):
         prepared = prepare_run(opened, number, now=now, settings=PROGRESSIVE)
-        runner.run([prepared.plan_uri], "run", tiny=True)
+        if not prepared.skip_reason:  # the files are all there before the first run
+            runner.run([prepared.plan_uri], "run", tiny=True)
     publish_result(opened, now=NOON)
     assert compare(plain(sail, spec, day), published(opened)).equal
 

@@ -124,8 +124,11 @@ class Place:
     def do(self, prepared: days.PreparedRun, attempt: str = "a1") -> RunCommit:
         return execute(self.engine, StoredPlan.read(prepared.plan_uri), attempt)
 
-    def run(self, at: Generation, sql: str, run: int, **more: object) -> RunCommit:
-        return self.do(self.plan(at, sql, run, **more))
+    def run(self, at: Generation, sql: str, run: int, **more: object) -> RunCommit | None:
+        """Plan and do a run; None for one with nothing to do, such as one before which nothing
+        came."""
+        prepared = self.plan(at, sql, run, **more)
+        return None if prepared.skip_reason else self.do(prepared)
 
     def check(self, commit: RunCommit, sql: str, *, least: int = 2) -> None:
         """The result is that of the plain query over all that was delivered."""

@@ -24,9 +24,10 @@ def place(tmp_path: Path, sail: SailEngine) -> Place:
 
 @pytest.fixture
 def first(place: Place) -> Generation:
-    """A report that has kept something in its early run."""
+    """A report that has kept something in its early run, before more came."""
     at = place.open("first", FIRST)
     assert place.run(at, FIRST, 1).artifacts
+    place.deliver(2, [(3, "a", 5)], [(3, 2)])
     return at
 
 
