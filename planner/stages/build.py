@@ -279,7 +279,7 @@ class StageBuilder:
         anyway."""
         if not isinstance(node, Join) or not self._context.small_sides:
             return None
-        if any(isinstance(given, Values) for given in inputs):
+        if any(map(_is_without_rows, inputs)):
             return None
         joined = replace(node, left=inputs[0], right=inputs[1])
         sizes = self._size(below[0]), self._size(below[1])
@@ -347,10 +347,16 @@ class StageBuilder:
         return family
 
 
+def _is_without_rows(relation: Relation) -> bool:
+    return isinstance(relation, Values) and not relation.rows
+
+
 def _union(union: UnionAll, inputs: list[Relation]) -> Relation:
     """A union without the branches that have no rows; where one is left, that one, unless the union
     changes its types."""
-    rows = [given for given in inputs if not isinstance(given, Values)]
+    rows = [given for given in inputs if not _is_without_rows(given)]
+    if len(rows) == len(inputs):
+        return union.with_inputs(tuple(inputs))
     if len(rows) == 1:
         pairs = tuple(zip(union.columns, rows[0].columns, strict=True))
         if all(merged.type == column.type for merged, column in pairs):

@@ -146,3 +146,13 @@ def test_what_a_run_had_nothing_to_add_to_goes_on() -> None:
     assert of_dim <= {family.fingerprint for family in found.plan.families}
     gap = replanned(first, (), 3, 1.0, 1.0, 1.0)
     assert not of_dim & {family.fingerprint for family in gap.plan.families}
+
+
+@pytest.mark.parametrize("outer", ["{0}", "SELECT k, count(*) AS n FROM ({0}) GROUP BY k"])
+@pytest.mark.parametrize("complete", [(), (1.0, 1.0, 1.0), (0.5, 0.8, 1.0)])
+def test_rows_that_a_query_lists_are_no_branch_without_rows(
+    outer: str, complete: tuple[float, ...]
+) -> None:
+    sql = "SELECT k FROM fact UNION ALL SELECT k FROM dim UNION ALL VALUES (41L), (42L)"
+    found = day(outer.format(sql), *complete).plan
+    assert any("42L" in stage.sql for run in found.runs for stage in run.stages)
