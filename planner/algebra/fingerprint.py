@@ -168,7 +168,8 @@ def _aggregate_call(call: AggregateCall, positions: Positions) -> str:
     args = ", ".join(canonical_scalar(arg, positions) for arg in call.args)
     distinct = "distinct " if call.distinct else ""
     where = "" if call.where is None else f" where {canonical_scalar(call.where, positions)}"
-    return f"{call.name}({distinct}{args}){where}"
+    within = f" within {call.within}" if call.within else ""
+    return f"{call.name}({distinct}{args}){within}{where}"
 
 
 @node_text.register(Repeat)

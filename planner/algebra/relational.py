@@ -168,7 +168,8 @@ class AggregateCall:
     without arguments is ``count(*)``. ``where`` is the FILTER clause. ``determined``: a function
     that may have to choose among rows that tie (``max_by``) chooses among equal values here, or the
     order of a list does not matter, so its value depends on the rows of the group alone. It follows
-    from the rows and says nothing new of them, so it is no part of a fingerprint.
+    from the rows and says nothing new of them, so it is no part of a fingerprint. ``within``: the
+    last argument is what WITHIN GROUP orders the rows by, ``ASC`` or ``DESC``; else empty.
     """
 
     name: str
@@ -176,6 +177,7 @@ class AggregateCall:
     distinct: bool = False
     where: Scalar | None = None
     determined: bool = False
+    within: str = ""
 
     def references(self) -> frozenset[ColumnId]:
         parts = self.args if self.where is None else (*self.args, self.where)

@@ -165,7 +165,8 @@ def format_call(call: AggregateCall) -> str:
     """An aggregate: ``sum(distinct x) where p``, ``count(*)``."""
     args = ", ".join(map(format_scalar, call.args)) or "*"
     where = "" if call.where is None else f" where {format_scalar(call.where)}"
-    return f"{call.name}({'distinct ' if call.distinct else ''}{args}){where}"
+    within = f" within {call.within.lower()}" if call.within else ""
+    return f"{call.name}({'distinct ' if call.distinct else ''}{args}){within}{where}"
 
 
 def _window(call: WindowCall) -> str:

@@ -29,6 +29,7 @@ from forerun.planner.sql.binding.coercion import cast, common_type
 from forerun.planner.sql.binding.scope import Binding, Field, KnownTable, NamedRelation, Scope
 from forerun.planner.sql.query_block.expressions import ExpressionBinder
 from forerun.planner.sql.query_block.from_clause import values_relation
+from forerun.planner.sql.query_block.grouping import aggregate_calls
 from forerun.planner.sql.query_block.ordering import order_items, ordered_bound
 from forerun.planner.sql.query_block.select import bind_select
 from forerun.planner.sql.reading import printed
@@ -165,7 +166,7 @@ def bind_query(context: BindContext, node: exp.Expr) -> Bound:
 def _with_ctes(context: BindContext, clause: exp.With | None) -> BindContext:
     if clause is None:
         return context
-    require_only(context.text, clause, "expressions")
+    require_only(context.text, clause, "expressions", "recursive")
     ctes, here = dict(context.ctes), set[str]()
     for cte in clause.expressions:
         require_only(context.text, cte, "this", "alias")
@@ -174,7 +175,12 @@ def _with_ctes(context: BindContext, clause: exp.With | None) -> BindContext:
             raise context.text.error(cte.args["alias"], f"WITH names {cte.alias} twice")
         here.add(cte.alias.lower())
         before = context.session.tables_read
-        bound = bind_query(replace(context, ctes=dict(ctes)), cte.this)
+        inside = replace(context, ctes=dict(ctes))
+        if clause.args.get("recursive") and _reads(cte.this, cte.alias):
+            inside = _with_itself(inside, cte)
+        bound = bind_query(inside, cte.this)
+        if inside.ctes.get(cte.alias.lower()) is not ctes.get(cte.alias.lower()):
+            _require_same_types(context, cte, inside.ctes[cte.alias.lower()], bound)
         tables, context.session.tables_read = context.session.tables_read - before, before
         names = tuple(c.name for c in cte.args["alias"].args.get("columns") or ()) or bound.names
         if len(names) != len(bound.names):
@@ -185,10 +191,60 @@ def _with_ctes(context: BindContext, clause: exp.With | None) -> BindContext:
     return replace(context, ctes=ctes)
 
 
+def _reads(query: exp.Expr, name: str) -> bool:
+    """Return whether a query names a table that is called so."""
+    tables = (table for table in query.find_all(exp.Table) if not table.args.get("db"))
+    return any(table.name.lower() == name.lower() for table in tables)
+
+
+def _goes_on(step: exp.Expr) -> bool:
+    """Return whether the step of a recursion is a SELECT of rows, as far as Spark takes one."""
+    clauses = ("group", "having", "distinct", "order", "limit", "offset", "with_", "windows")
+    if not isinstance(step, exp.Select) or any(step.args.get(clause) for clause in clauses):
+        return False
+    if any(join.side or join.kind in ("SEMI", "ANTI") for join in step.args.get("joins") or ()):
+        return False
+    return not any(
+        aggregate_calls(item) or any(True for _ in item.find_all(exp.Window, exp.Subquery))
+        for item in step.expressions
+    )
+
+
+def _with_itself(context: BindContext, cte: exp.CTE) -> BindContext:
+    """The names that a recursive query may use, itself among them: as what it begins with, of which
+    it has the columns. How often it is computed depends on what it gives, so that only the text
+    means it."""
+    query = cte.this
+    chained = isinstance(query, exp.Union) and not query.args.get("distinct")
+    if not chained or _has_own_clauses(query) or _reads(query.this, cte.alias):
+        hint = "begin it with a query that does not read it: ... UNION ALL ..."
+        raise context.text.error(cte, f"{cte.alias} reads itself", hint)
+    if not _goes_on(query.expression):
+        hint = "read it with WHERE and inner joins, and group what it gives outside"
+        raise context.text.unsupported(query.expression, "a recursion with more than that", hint)
+    context.session.only_text.append("a recursive query takes as many steps as its rows say")
+    first = bind_query(context, query.this)
+    names = tuple(c.name for c in cte.args["alias"].args.get("columns") or ()) or first.names
+    if len(names) != len(first.names):
+        raise context.text.error(cte, f"{len(names)} column names for {len(first.names)} columns")
+    itself = NamedRelation(first.relation, names)
+    return replace(context, ctes={**context.ctes, cte.alias.lower(): itself})
+
+
+def _require_same_types(
+    context: BindContext, cte: exp.CTE, first: NamedRelation, whole: Bound
+) -> None:
+    """Refuse a recursion whose steps give other types than it begins with."""
+    pairs = zip(first.relation.columns, whole.relation.columns, strict=True)
+    if any(one.type != other.type for one, other in pairs):
+        hint = "cast the columns of both sides to the same types"
+        raise context.text.unsupported(cte, "a recursion that changes its types", hint)
+
+
 def _parenthesized(context: BindContext, node: exp.Subquery) -> Bound:
     """``(query) ORDER BY ... LIMIT ...``. An alias is read by FROM."""
     require_only(
-        context.text, node, "this", "alias", "with_", "order", "limit", "offset", "joins"
+        context.text, node, "this", "alias", "with_", "order", "limit", "offset", "joins", "pivots"
     )  # fmt: skip
     bound = bind_query(context, node.this)
     if not any(node.args.get(clause) for clause in ("order", "limit", "offset")):

@@ -136,7 +136,8 @@ class _Printer(SparkGenerator):
     def listed(self, node: exp.Expr) -> str:
         query = node.args.get("query")
         shown = self.sql(query) if query else f"({self.expressions(node, flat=True)})"
-        return f"({self.sql(node, 'this')} IN {shown})"
+        member = f"{self.sql(node, 'this')} IN {shown}"
+        return member if isinstance(node.parent, exp.Pivot) else f"({member})"
 
     def called(self, node: exp.Expr) -> str:
         name = str(node.this) if isinstance(node.this, str) else node.name

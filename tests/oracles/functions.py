@@ -287,6 +287,32 @@ def _trunc(values: Values, types: Types, result: DataType) -> Value:
     return _start_of(_day(values[0]), values[1])
 
 
+@_define("pmod")
+def _pmod(values: Values, types: Types, result: DataType) -> Value:
+    """Of a whole number by a positive one."""
+    return values[0] % values[1]
+
+
+@_define("unix_micros")
+def _unix_micros(values: Values, types: Types, result: DataType) -> Value:
+    return (_moment(values[0]) - _EPOCH) // timedelta(microseconds=1)
+
+
+@_define("timestamp_micros")
+def _timestamp_micros(values: Values, types: Types, result: DataType) -> Value:
+    return _EPOCH + timedelta(microseconds=values[0])
+
+
+_EPOCH = datetime(1970, 1, 1)
+
+
+@_define("sequence")
+def _sequence(values: Values, types: Types, result: DataType) -> Value:
+    """Of whole numbers with an ascending step."""
+    first, last, step = values
+    return tuple(range(first, last + 1, step))
+
+
 @_define("date_trunc")
 def _date_trunc(values: Values, types: Types, result: DataType) -> Value:
     unit, moment = values[0].upper(), _moment(values[1])

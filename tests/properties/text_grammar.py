@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from forerun.planner.algebra.spark_functions import KINDS
 from tests.properties import text_words as words
+from tests.properties.text_turned import ordered, recursive, sideways, timed, turned
 
 _SIGN = re.compile(r"\s+|'[^']*'|\"[^\"]*\"|`[^`]*`|[\w.]+|<=>|[<>!=]=|\|\||::|.", re.DOTALL)
 _KIND = {
@@ -25,6 +26,7 @@ _KIND = {
 }
 _SCALAR = sorted(name for name in KINDS if name.isidentifier())
 _WRONG = 0.03
+_TURNED = 0.12
 _BROKEN = 0.12
 
 
@@ -71,6 +73,8 @@ class Texts:
         if depth > 0:
             shapes += [self.joined, self.joined, self.with_ctes, self.of_set, self.nested]
             shapes.append(self.taken_apart)
+        if self.chance.random() < _TURNED:
+            return self.chance.choice((turned, sideways, timed, ordered, recursive))(self.one_of)
         return self.chance.choice(shapes)(depth)
 
     def items(self, depth: int, made: Callable[[int], str], most: int = 3) -> str:

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from forerun.planner.algebra.nested import array_of
-from forerun.planner.algebra.types import BIGINT, BOOLEAN, DOUBLE, INT, UNKNOWN, DataType, decimal
+from forerun.planner.algebra.types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    INT,
+    STRING,
+    UNKNOWN,
+    DataType,
+    decimal,
+)
 
 Types = tuple[DataType, ...]
 COUNT = decimal(20, 0)
@@ -67,6 +76,16 @@ def are_told_apart(types: Types) -> bool:
     return len(types) == 1 and (
         types[0].is_integer or types[0].sql in _TOLD_APART or types[0].name == "DECIMAL"
     )
+
+
+def text(types: Types) -> DataType:
+    """A list of texts is a text."""
+    return STRING if types[:1] == (STRING,) else UNKNOWN
+
+
+def ordered_percentile(types: Types) -> DataType:
+    """The type of a percentile of the key, of ``(p, key)``."""
+    return percentile((types[1], types[0])) if len(types) == 2 else UNKNOWN
 
 
 def sum_type(types: Types) -> DataType:

@@ -9,6 +9,8 @@ from sqlglot import exp
 PATH = "path"
 """The mark of a column with fields: what it is called inside of an expression."""
 _SUFFIX = re.compile(r"(?<=[\d.])(BD|[LSYDF])\Z", re.IGNORECASE)
+_BY_THEIR_NAME = ("window", "session_window")
+"""Functions whose column Spark calls by their names alone."""
 _INTERNAL = re.compile(r"[^A-Za-z0-9_]+")
 
 
@@ -16,6 +18,8 @@ def output_name(node: exp.Expr) -> str:
     """The name Spark gives an item of a SELECT list."""
     if isinstance(node, exp.Alias):
         return str(node.alias)
+    if isinstance(node, exp.Anonymous) and str(node.this).lower() in _BY_THEIR_NAME:
+        return str(node.this).lower()
     inner = node
     while isinstance(inner, exp.Dot | exp.Paren):
         inner = inner.this

@@ -210,9 +210,11 @@ _SPECIAL: dict[str, Callable[[Call, list[SqlPiece]], SqlPiece]] = {
 
 
 def aggregate_sql(call: AggregateCall, names: Names) -> str:
-    """``sum(DISTINCT x) FILTER (WHERE p)``."""
-    args = ", ".join(scalar_sql(arg, names).text for arg in call.args) or "*"
-    text = f"{call.name}({'DISTINCT ' if call.distinct else ''}{args})"
+    """``sum(DISTINCT x) FILTER (WHERE p)``, ``f(x) WITHIN GROUP (ORDER BY y)``."""
+    parts = [scalar_sql(arg, names).text for arg in call.args]
+    ordered = f" WITHIN GROUP (ORDER BY {parts.pop()} {call.within})" if call.within else ""
+    args = ", ".join(parts) or ("" if ordered else "*")
+    text = f"{call.name}({'DISTINCT ' if call.distinct else ''}{args}){ordered}"
     if call.where is not None:
         text = f"{text} FILTER (WHERE {scalar_sql(call.where, names).text})"
     in_order = function(call.name).in_order if call.determined else ""

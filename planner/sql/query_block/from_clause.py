@@ -16,6 +16,8 @@ from forerun.planner.sql.binding.scope import Field, KnownTable, NamedRelation, 
 from forerun.planner.sql.query_block.conditions import SUBQUERIES, filter_by
 from forerun.planner.sql.query_block.expressions import ExpressionBinder
 from forerun.planner.sql.query_block.generators import is_generator, is_range, lateral_view
+from forerun.planner.sql.query_block.pivots import pivoted
+from forerun.planner.sql.subqueries.apply import lateral
 from forerun.planner.sql.syntax.text import require_only
 
 _MOST_TABLES = 512
@@ -65,7 +67,17 @@ def _joined(context: BindContext, table: exp.Expr, joins: list[exp.Join]) -> Tab
 
 
 def bind_table(context: BindContext, node: exp.Expr) -> Tables:
-    """One item of FROM, without the joins written after it."""
+    """One item of FROM with PIVOT and UNPIVOT, without the joins written after it."""
+    result = _unturned(context, node)
+    for turn in node.args.get("pivots") or ():
+        if isinstance(node.parent, exp.Join):  # Spark turns what both sides make
+            hint = "write the join in a subquery of FROM"
+            raise context.text.unsupported(turn, "PIVOT behind a join", hint)
+        result = Tables(*pivoted(context, result.relation, result.fields, turn))
+    return result
+
+
+def _unturned(context: BindContext, node: exp.Expr) -> Tables:
     if isinstance(node, exp.Table):
         return _table(context, node)
     if isinstance(node, exp.Subquery):
@@ -79,7 +91,7 @@ def bind_table(context: BindContext, node: exp.Expr) -> Tables:
 
 
 def _table(context: BindContext, node: exp.Table) -> Tables:
-    require_only(context.text, node, "this", "alias", "joins", "db", "catalog", "sample")
+    require_only(context.text, node, "this", "alias", "joins", "db", "catalog", "sample", "pivots")
     if node.args.get("sample") is not None:
         context.session.only_text.append("TABLESAMPLE takes other rows when files are others")
     if is_generator(node.this) or is_range(node.this):
@@ -156,7 +168,7 @@ def _subquery(context: BindContext, node: exp.Subquery) -> Tables:
     inner = node.this
     if isinstance(inner, exp.Table | exp.Paren | exp.Values) and not isinstance(inner, exp.Query):
         # Parentheses around a join.
-        require_only(context.text, node, "this", "alias", "joins")
+        require_only(context.text, node, "this", "alias", "joins", "pivots")
         return _aliased(context, _joined(context, inner, []), alias)
     # A subquery in FROM does not see the tables beside it, only enclosing queries.
     bound = context.bind_query(context, node)
@@ -239,23 +251,40 @@ def _join(context: BindContext, left: Tables, node: exp.Join) -> Tables:
 def _lateral(
     context: BindContext, left: Tables, node: exp.Join, view: exp.Lateral, kind: JoinKind
 ) -> Tables:
-    """``JOIN LATERAL explode(x) AS t(a)``: rows that the generator makes of each row before it."""
+    """``JOIN LATERAL explode(x) AS t(a)``: rows that the generator makes of each row before it, or
+    that a subquery has for it."""
     text, on = context.text, node.args.get("on")
     unconditional = on is None or (isinstance(on, exp.Boolean) and bool(on.this))
     outer = kind is JoinKind.LEFT
     if node.method or node.args.get("using") or kind not in (JoinKind.INNER, JoinKind.LEFT):
         raise text.unsupported(node, f"{node.method or node.side or node.kind} JOIN LATERAL")
     if outer and not unconditional:
-        hint = "write ON true, and the condition in the generator's argument"
+        hint = "write ON true, and the condition inside of LATERAL"
         raise text.unsupported(node, "LEFT JOIN LATERAL with a condition", hint)
-    view.set("outer", outer)
-    tables = Tables(*lateral_view(context, left.relation, left.fields, view))
+    if isinstance(view.this, exp.Subquery):
+        tables = _lateral_subquery(context, left, view, outer=outer)
+    else:
+        view.set("outer", outer)
+        tables = Tables(*lateral_view(context, left.relation, left.fields, view))
     if on is None or unconditional:
         return tables
     scope = Scope(tables.fields, context.parent)
     binder = ExpressionBinder(context, scope, tables.relation)
     filter_by(binder, on)
     return Tables(binder.relation, tables.fields)
+
+
+def _lateral_subquery(
+    context: BindContext, left: Tables, view: exp.Lateral, *, outer: bool
+) -> Tables:
+    require_only(context.text, view, "this", "alias")
+    binder = ExpressionBinder(context, Scope(left.fields, context.parent), left.relation)
+    bound, values = lateral(binder, view.this, outer=outer)
+    columns = binder.as_columns(list(zip(bound.names, values, strict=True)))
+    pairs = zip(bound.names, columns, strict=True)
+    made = Tables(binder.relation, tuple(Field("", name, column) for name, column in pairs))
+    named = _aliased(context, made, view.args.get("alias"))
+    return Tables(binder.relation, (*left.fields, *named.fields))
 
 
 def _using(

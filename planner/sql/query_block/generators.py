@@ -150,7 +150,7 @@ def lateral_view(
     require_only(context.text, node, "this", "view", "outer", "alias", "ordinality")
     ranged = is_range(node.this) and not fields and not node.args.get("view")
     if not ranged and not is_generator(node.this):
-        what = "a LATERAL subquery" if isinstance(node.this, exp.Subquery) else "LATERAL of this"
+        what = "LATERAL of this"
         hint = "LATERAL and LATERAL VIEW take a generator such as explode"
         raise context.text.unsupported(node, what, hint)
     binder = ExpressionBinder(context, Scope(fields, context.parent), relation)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from forerun.planner.algebra.aggregates.functions import function, is_aggregate, type_of
 from forerun.planner.algebra.aggregates.record import AggregateFunction
 from forerun.planner.algebra.relational import Aggregate, AggregateCall
-from forerun.planner.algebra.scalar import TRUE, Call, Literal, Ref, Scalar, walk
+from forerun.planner.algebra.scalar import TRUE, Call, Literal, Ref, Scalar, references, walk
 from forerun.planner.algebra.signatures import WITHOUT_DISTINCT
 from forerun.planner.algebra.spark_functions import KINDS, FunctionKind
 from forerun.planner.algebra.types import DOUBLE, STRING, Column
@@ -107,19 +107,16 @@ class GroupKeys:
 def bind_call(binder: Binder, node: exp.Expr) -> AggregateCall:
     """An aggregate function over the rows of ``binder.relation``."""
     where, ignore_nulls, inner = None, False, node
-    within: exp.Expr | None = None
+    ordered: exp.Expr | None = None
     while isinstance(inner, _WRAPPERS):
-        within = inner if isinstance(inner, exp.WithinGroup) else within
+        ordered = inner if isinstance(inner, exp.WithinGroup) else ordered
         if isinstance(inner, exp.Filter):
             where = binder.predicate(inner.args["expression"].this)
         ignore_nulls = ignore_nulls or isinstance(inner, exp.IgnoreNulls)
         inner = inner.this
-    written = call_name(inner) or ""
     require_only(binder.text, inner, "this", "expressions")
-    arguments, distinct = list(inner.expressions), False
-    if within is not None:
-        written, arguments = _within_group(binder, within, written, arguments)
-    known = function(written)
+    written, arguments, key = _within_group(binder, ordered, inner)
+    known, distinct = function(written), False
     name = known.name
     if arguments and isinstance(arguments[0], exp.Distinct):
         require_only(binder.text, arguments[0], "expressions")
@@ -133,7 +130,7 @@ def bind_call(binder: Binder, node: exp.Expr) -> AggregateCall:
             raise binder.text.error(node, f"{written} does not take *")
         return AggregateCall(name, (), False, where)
     args = tuple(binder.bind(argument) for argument in arguments)
-    if not args:
+    if not args and key is None:
         raise binder.text.error(node, f"{written} needs an argument")
     _check_call(binder, node, known, args, distinct=distinct, ignore_nulls=ignore_nulls)
     if ignore_nulls:
@@ -143,21 +140,44 @@ def bind_call(binder: Binder, node: exp.Expr) -> AggregateCall:
         args = ()
     if known.of_numbers:
         args = tuple(cast(arg, DOUBLE) if arg.type == STRING else arg for arg in args)
-    return AggregateCall(name, args, distinct, where)
+    call = AggregateCall(name, args, distinct, where)
+    return call if key is None else _ordered(binder, call, key)
+
+
+def _ordered(binder: Binder, call: AggregateCall, key: exp.Expr) -> AggregateCall:
+    """The call with what WITHIN GROUP orders by as its last argument."""
+    direction, by = "DESC" if key.args.get("desc") else "ASC", binder.bind(key.this)
+    least, most = function(call.name).takes_order or (0, 0)
+    if not least <= len(call.args) <= most:
+        wanted = str(least) if least == most else f"{least} to {most}"
+        many = f"{call.name} takes {wanted} arguments beside WITHIN GROUP, not {len(call.args)}"
+        raise binder.text.error(key, many)
+    if call.distinct and call.args[:1] != (by,):
+        what = f"{call.name} of DISTINCT values is ordered by these"
+        raise binder.text.error(key, what, "order by them")
+    return replace(call, args=(*call.args, by), within=direction)
 
 
 def _within_group(
-    binder: Binder, node: exp.Expr, written: str, arguments: list[exp.Expr]
-) -> tuple[str, list[exp.Expr]]:
-    """The call that an ordered one is: ``percentile_cont(p) WITHIN GROUP (ORDER BY x)`` is
-    ``percentile(x, p)``, by which Spark replaces it."""
+    binder: Binder, node: exp.Expr | None, inner: exp.Expr
+) -> tuple[str, list[exp.Expr], exp.Expr | None]:
+    """The function of a call, its arguments, and the key by which WITHIN GROUP (``node``) orders:
+    ``percentile_cont(p) WITHIN GROUP (ORDER BY x)`` is ``percentile(x, p)`` without one, by which
+    Spark replaces it."""
+    written, arguments = call_name(inner) or "", list(inner.expressions)
+    if node is None:
+        return written, arguments, None
     key, *more = node.args["expression"].expressions
-    plain = not more and not key.args.get("desc") and len(arguments) == 1
-    becomes = function(written).ordered
-    if becomes is None or not plain or isinstance(arguments[0], exp.Distinct):
-        hint = "percentile(x, p) is what percentile_cont(p) WITHIN GROUP (ORDER BY x) gives"
+    known = function(written)
+    if known.takes_order is None:
+        raise binder.text.error(node, f"{written} has no WITHIN GROUP")
+    if more or key.args.get("nulls_first") is bool(key.args.get("desc")):
+        hint = "order by one column, in the order that Spark gives NULLs"
         raise binder.text.unsupported(node, f"{written} WITHIN GROUP in this form", hint)
-    return becomes, [key.this, *arguments]
+    alone = len(arguments) == 1 and not isinstance(arguments[0], exp.Distinct)
+    if known.ordered is not None and alone and not key.args.get("desc"):
+        return known.ordered, [key.this, *arguments], None
+    return written, arguments, key
 
 
 def _check_call(
@@ -176,6 +196,9 @@ def _check_call(
         raise binder.text.error(node, f"{written} has no IGNORE NULLS")
     if distinct and (known.skips_nulls or known.name in WITHOUT_DISTINCT):
         raise binder.text.unsupported(node, f"{written} with DISTINCT", "leave DISTINCT out")
+    fixed = args[known.constant :][:1] if known.constant is not None else ()
+    if any(references(arg) for arg in fixed):
+        raise binder.text.error(node, f"{written} takes a constant in that place")
     if any(_is_drawn(part) for arg in args for part in walk(arg)):
         raise binder.text.error(
             node, f"{written} of a random value", "draw it in a subquery of FROM"

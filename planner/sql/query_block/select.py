@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -27,6 +27,7 @@ from forerun.planner.sql.query_block.grouping import aggregate_calls, group
 from forerun.planner.sql.query_block.grouping_sets import GroupingSets, Keys, read_sets
 from forerun.planner.sql.query_block.ordering import order_items, ordered_bound
 from forerun.planner.sql.query_block.sets_above import check_having, check_order
+from forerun.planner.sql.query_block.time_windows import add_time_window, time_windows
 from forerun.planner.sql.query_block.windows import add_windows, window_calls
 from forerun.planner.sql.syntax.text import require_comparable, require_only
 
@@ -75,6 +76,7 @@ def bind_select(context: BindContext, node: exp.Select) -> Bound:
             raise text.error(found[0], "an aggregate function in WHERE", "use HAVING")
         filter_by(block.binder, where.this)
     _generate(block)
+    _time_window(block)
     _group(block)
     _windows(block)
     _bind_items(block)
@@ -184,6 +186,24 @@ def _called(node: exp.Expr) -> exp.Expr:
 def _order_nodes(block: _Block) -> list[exp.Expr]:
     order = block.node.args.get("order")
     return [] if order is None else [item.this for item in order.expressions]
+
+
+def _time_window(block: _Block) -> None:
+    """``window()`` or ``session_window()``, which is a column by that name from here on."""
+    clause, having = block.node.args.get("group"), block.node.args.get("having")
+    keys = [] if clause is None else list(clause.expressions)
+    above = [*keys, *_order_nodes(block), *([] if having is None else [having.this])]
+    nodes = time_windows([*(item.node for item in block.items), *above])
+    if not nodes:
+        return
+    named = str(nodes[0].name).lower()
+    known = block.binder.scope.matches(named, None)
+    keys = [key for key in keys if known or key.unnest().name.lower() != named]
+    meant = [_group_target(block, key)[1] for key in keys]
+    others = [block.bind_key(key) for key in meant if not time_windows([key])]
+    name, column = add_time_window(block.binder, nodes, others)
+    scope = block.binder.scope
+    block.binder.scope = replace(scope, fields=(*scope.fields, Field("", name, column)))
 
 
 def _group(block: _Block) -> None:

@@ -19,6 +19,8 @@ from forerun.planner.algebra.relational import (
     Project,
     Relation,
     Sort,
+    Values,
+    walk,
 )
 from forerun.planner.algebra.scalar import (
     FALSE,
@@ -34,8 +36,13 @@ from forerun.planner.algebra.scalar import (
 from forerun.planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
 from forerun.planner.sql.binding.binder import Binder, Bound
 from forerun.planner.sql.binding.coercion import compare
-from forerun.planner.sql.binding.scope import bind_outer
-from forerun.planner.sql.subqueries.correlation import at_most_one_row, exactly_one_row, outer_of
+from forerun.planner.sql.binding.scope import bind_outer, outer_columns
+from forerun.planner.sql.subqueries.correlation import (
+    at_most_one_row,
+    exactly_one_row,
+    outer_of,
+    scalars_of,
+)
 from forerun.planner.sql.subqueries.dependent import at_most_one
 from forerun.planner.sql.subqueries.domain import Domain, unnest
 from forerun.planner.sql.subqueries.pull import Pulled, one_row_per_match, pull
@@ -172,11 +179,8 @@ def scalar(binder: Binder, node: exp.Expr) -> Scalar:
     binder.relation = Join(kind, binder.relation, side.relation, condition)
     if kind is JoinKind.INNER or pulled is None or pulled.defaults is None:
         return value
-    default = pulled.defaults[bound.relation.columns[0].id]
-    if isinstance(default, Literal) and default.text is None:
-        return value
-    key = _matched_key(side)
-    return Call("case", (Call("isnull", (Ref(key),), BOOLEAN), default, value), value.type)
+    missing = Call("isnull", (Ref(_matched_key(side)),), BOOLEAN)
+    return _or_default(missing, pulled.defaults[bound.relation.columns[0].id], value)
 
 
 def _checked(binder: Binder, side: _Side) -> _Side:
@@ -197,6 +201,45 @@ def _checked(binder: Binder, side: _Side) -> _Side:
     return _Side(Project(counted, (item,)), (), (Ref(checked),), None)
 
 
+def lateral(binder: Binder, node: exp.Expr, *, outer: bool) -> tuple[Bound, tuple[Scalar, ...]]:
+    """``JOIN LATERAL (SELECT ...)``: join each row of the binder with the rows that the subquery
+    has for it; ``outer``: rows for which it has none stay, with NULLs.
+
+    Returns what was read, and what its columns are over the binder's relation.
+    """
+    bound = _read(binder, node)
+    for below in walk(bound.relation):
+        if isinstance(below, Aggregate) and any(outer_columns(one) for one in scalars_of(below)):
+            hint = "compute it in a subquery of the LATERAL one"
+            raise binder.text.error(node, "an aggregate of a column from outside", hint)
+    side = _side(binder, node, bound, existential=False, deferred=not outer)
+    condition, pulled = conjunction(side.correlation), side.pulled
+    if _is_empty_row(side.relation):  # it only computes values of each row
+        if side.correlation:
+            binder.relation = Filter(binder.relation, condition)
+        return bound, side.values
+    defaults = pulled.defaults if pulled is not None and side.correlation else None
+    kind = JoinKind.LEFT if outer or defaults is not None else JoinKind.INNER
+    binder.relation = Join(kind, binder.relation, side.relation, condition)
+    if defaults is None:
+        return bound, side.values
+    missing = Call("isnull", (Ref(_matched_key(side)),), BOOLEAN)
+    pairs = zip(bound.relation.columns, side.values, strict=True)
+    return bound, tuple(_or_default(missing, defaults[c.id], value) for c, value in pairs)
+
+
+def _is_empty_row(relation: Relation) -> bool:
+    while isinstance(relation, Project) and not relation.items:
+        relation = relation.input
+    return relation == Values((), ((),))
+
+
+def _or_default(missing: Scalar, default: Scalar, value: Scalar) -> Scalar:
+    if isinstance(default, Literal) and default.text is None:
+        return value
+    return Call("case", (missing, default, value), value.type)
+
+
 def _matched_key(side: _Side) -> Column:
     """A column of the right side that is NULL only where the left join found no partner."""
     ids = {column.id: column for column in side.relation.columns}
@@ -213,9 +256,16 @@ def _read(binder: Binder, node: exp.Expr) -> Bound:
 
 
 def _side(
-    binder: Binder, node: exp.Expr, bound: Bound, *, existential: bool, keep: bool = False
+    binder: Binder,
+    node: exp.Expr,
+    bound: Bound,
+    *,
+    existential: bool,
+    keep: bool = False,
+    deferred: bool = False,
 ) -> _Side:
-    """Remove the correlation with ``binder.relation`` from a subquery."""
+    """Remove the correlation with ``binder.relation`` from a subquery. ``deferred``: its values may
+    be computed behind the join."""
     session = binder.context.session
     here = {column.id: column for column in binder.relation.columns}
     outer = outer_of(bound.relation)
@@ -225,7 +275,7 @@ def _side(
     _require_grouped(binder, node, set(outer) - set(here))
     try:
         pulled = pull(relation, session.columns, existential=existential)
-        usable = pulled is not None and (existential or not pulled.deferred)
+        usable = pulled is not None and (existential or deferred or not pulled.deferred)
         if pulled is not None and usable and not _outer_left(pulled.relation):
             return _pulled_side(bound, pulled, here, keep or not existential)
         mine = tuple(here[i] for i in outer if i in here)

@@ -27,12 +27,12 @@ from forerun.planner.algebra.relational import (
     SortKey,
     UnionAll,
     Window,
-    WindowCall,
 )
 from forerun.planner.algebra.scalar import TRUE, Call, Literal, Ref, Scalar, conjunction
-from forerun.planner.algebra.types import BOOLEAN, INT, Column, ColumnId
+from forerun.planner.algebra.types import BOOLEAN, Column, ColumnId
 from forerun.planner.sql.binding.scope import ColumnSource, bind_outer
 from forerun.planner.sql.subqueries.correlation import is_correlated
+from forerun.planner.sql.subqueries.pull import first_rows
 
 Mapped = dict[ColumnId, Column]
 """Which column of a relation carries which outer column."""
@@ -205,14 +205,4 @@ def _limit(relation: Limit, domain: Domain) -> tuple[Relation, Mapped]:
     rows, mapped = unnest(below, domain)
     # Without ORDER BY any rows are right, but a number needs an order.
     order = order or tuple(SortKey(column) for column in mapped.values())
-    number = domain.columns.new("row_number", INT)
-    call = WindowCall("row_number", (), tuple(mapped.values()), order)
-    numbered = Window(rows, ((number, call),))
-    bounds: list[Scalar] = []
-    if relation.count is not None:
-        last = Literal(str(relation.count + relation.offset), INT)
-        bounds.append(Call("<=", (Ref(number), last), BOOLEAN))
-    if relation.offset:
-        first = Literal(str(relation.offset), INT)
-        bounds.append(Call(">", (Ref(number), first), BOOLEAN))
-    return Filter(numbered, conjunction(tuple(bounds))), mapped
+    return first_rows(rows, relation, tuple(mapped.values()), order, domain.columns), mapped

@@ -20,6 +20,9 @@ from forerun.planner.algebra.relational import (
     Project,
     Relation,
     Sort,
+    SortKey,
+    Window,
+    WindowCall,
 )
 from forerun.planner.algebra.scalar import (
     Call,
@@ -31,7 +34,7 @@ from forerun.planner.algebra.scalar import (
     references,
     substitute,
 )
-from forerun.planner.algebra.types import Column, ColumnId
+from forerun.planner.algebra.types import BOOLEAN, INT, Column, ColumnId
 from forerun.planner.sql.binding.scope import ColumnSource
 from forerun.planner.sql.subqueries.correlation import (
     at_most_one_row,
@@ -80,7 +83,47 @@ def pull(relation: Relation, columns: ColumnSource, *, existential: bool = False
             return _join(relation, columns, existential)
         case Aggregate():
             return _aggregate(relation, columns)
+        case Limit():
+            return _limit(relation, columns)
     return None
+
+
+def _limit(relation: Limit, columns: ColumnSource) -> Pulled | None:
+    """The first rows per value of the correlated keys, which are equated with outer values: an
+    outer row sees all rows of its values, in the order that numbers them."""
+    sort = relation.input
+    if not isinstance(sort, Sort):
+        return None
+    inner = pull(sort.input, columns)
+    if inner is None or inner.deferred or inner.defaults is not None or not inner.predicates:
+        return None
+    equal = [equated(predicate) for predicate in inner.predicates]
+    keys = tuple(side[0].column for side in equal if side and isinstance(side[0], Ref))
+    known = {column.id for column in inner.relation.columns}
+    if len(keys) != len(equal) or any(key.column.id not in known for key in sort.keys):
+        return None
+    numbered = first_rows(inner.relation, relation, tuple(dict.fromkeys(keys)), sort.keys, columns)
+    return replace(inner, relation=numbered)
+
+
+def first_rows(
+    rows: Relation,
+    limit: Limit,
+    by: tuple[Column, ...],
+    order: tuple[SortKey, ...],
+    columns: ColumnSource,
+) -> Relation:
+    """Return the rows that a LIMIT with its OFFSET leaves of each part of ``rows``, by these
+    columns."""
+    number = columns.new("row_number", INT)
+    call = WindowCall("row_number", (), by, order)
+    bounds: list[Scalar] = []
+    if limit.count is not None:
+        last = Literal(str(limit.count + limit.offset), INT)
+        bounds.append(Call("<=", (Ref(number), last), BOOLEAN))
+    if limit.offset:
+        bounds.append(Call(">", (Ref(number), Literal(str(limit.offset), INT)), BOOLEAN))
+    return Filter(Window(rows, ((number, call),)), conjunction(tuple(bounds)))
 
 
 def _without_duplicates(relation: Relation) -> Relation | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import TokenError
@@ -104,7 +105,7 @@ def tokens_of(text: QueryText, read: FilledText | None = None) -> list[Token]:
     except TokenError:
         raise text.error_at(0, "the text has a character that no query has") from None
     valued = [_with_value(token, read.quoted) for token in tokens]
-    return list(_with_queries(_with_suffixes(valued, text.sql)))
+    return list(_with_queries(_with_calls(_with_suffixes(valued, text.sql))))
 
 
 def on_one_line(sql: str) -> str:
@@ -125,6 +126,14 @@ _BEFORE_QUERY = frozenset({
     TokenType.DISTINCT, TokenType.R_PAREN,
 })  # fmt: skip
 _A_NAME = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
+
+
+def _with_calls(tokens: list[Token]) -> list[Token]:
+    """The tokens with the word WINDOW as a name where it is that of the function."""
+    for token, after in pairwise(tokens):
+        if token.token_type is TokenType.WINDOW and after.token_type is TokenType.L_PAREN:
+            token.token_type = TokenType.VAR
+    return tokens
 
 
 def _with_queries(tokens: list[Token]) -> Iterator[Token]:
