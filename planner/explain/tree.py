@@ -247,7 +247,7 @@ class _Walk:
         kept, slot = entry.kept, entry.slot
         if kept is None or slot is None:
             return
-        until = index - 1 if entry.how is How.ADDED else index
+        until = index - 1 if entry.how is How.ADDED or entry.reads_before else index
         start = start_of(chosen, kept, until) or families.committed_start(kept)
         family = families.family(kept, start) if start else families.read_only.get(kept)
         name = family.id if family is not None else ""

@@ -234,6 +234,8 @@ class _Actions:
         """Yield an action for each chain that the goal can be read from: keep it up to date and
         read it."""
         wants, group, key = goal
+        if slot.replaced:
+            return  # no delta keeps it up to date
         for place in self._space.keys[slot.index]:
             kept = (slot.index, place)
             kept = self._day.twins.get(kept, kept)

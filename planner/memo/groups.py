@@ -29,8 +29,12 @@ class View(StrEnum):
     CONTENDERS = "contenders"
     """Rows that were among the first of their partition when they came: what came with them or
     before can put them out, and the others are out already."""
+    WHOLE = "whole"
+    """All rows as they are in one run. What the next one reads of it is OLD; nothing is added."""
     SPLIT = "split"
-    """The NEW rows of a join as a union: OLD of one input joined, plus its delta joined."""
+    """The NEW rows as a union of what there was and of what the step brings: OLD of one input of a
+    join joined, plus its delta joined; or OLD without the partitions that the step touches, plus
+    these computed again."""
     SINGLES = "singles"
     """A delta with one state per row, for readers that merge the states anyway."""
     DOMAIN = "domain"

@@ -54,7 +54,20 @@ class Stamped(StepLeaf):
         return (*self.given, self.run)
 
 
-LEAVES = (Reference, Stamped)
+@dataclass(frozen=True, eq=False)
+class Kept(StepLeaf):
+    """The rows of a snapshot group as the run before has kept them, whole. Only the store can
+    provide them."""
+
+    group: int
+    given: tuple[Column, ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.given
+
+
+LEAVES = (Reference, Stamped, Kept)
 """The leaves that stand for rows computed elsewhere. The property passes below answer the weakest
 property for them; a caller that knows the operator behind a leaf asks about that one instead."""
 

@@ -220,6 +220,12 @@ class StageBuilder:
             raise ValueError(f"{place} is read of no slot")
         if entry.expression is not None and isinstance(entry.expression.node, Stamped):
             return self._stamped(entry.kept, slot, entry.expression.node)
+        if entry.reads_before and entry.expression is not None:
+            names = entry.expression.node.columns
+            rows = self._read(entry.kept, slot, Version.OLD, self._index - 1)
+            return Project(
+                rows, tuple((c, Ref(r)) for c, r in zip(names, rows.columns, strict=True))
+            )
         if entry.how is How.READ and group == slot.delta:
             return self._read(entry.kept, slot, Version.DELTA, self._index)
         until = self._index - 1 if before or entry.how is How.ADDED else self._index

@@ -28,7 +28,7 @@ from forerun.planner.cost.operators import Size
 from forerun.planner.cost.prices import SPARK, Prices
 from forerun.planner.exact.sums import ExactSums
 from forerun.planner.memo.groups import Expression, GroupId
-from forerun.planner.memo.reference import Reference, Stamped
+from forerun.planner.memo.reference import Kept, Reference, Stamped
 from forerun.planner.memo.relying import Relying
 from forerun.planner.temporal.as_of import AsOf, GroupVersion, Span, group_version
 from forerun.planner.temporal.counted_sides import counted_side
@@ -148,7 +148,8 @@ class AlternativeEnumerator:
         if resolved is None:
             found: list[ResolvedAlternative] = []
             for expression in self._memo.alternatives(group):
-                if (rewrites or not expression.origin) and not isinstance(expression.node, Stamped):
+                stored = isinstance(expression.node, Stamped | Kept)
+                if (rewrites or not expression.origin) and not stored:
                     found += self._of_expression(expression, group, before, span)
             resolved = self._resolved[known] = tuple(found)
         return resolved

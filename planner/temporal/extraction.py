@@ -149,7 +149,7 @@ def inputs_of(
         raise ValueError(f"{place} reads nothing that is kept")
     if entry.how is How.ADDED:
         return [(entry.added, (), False)], [(entry.kept, index - 1)]
-    return [], [(entry.kept, index - 1 if before else index)]
+    return [], [(entry.kept, index - 1 if before or entry.reads_before else index)]
 
 
 class _Walk:
@@ -210,7 +210,8 @@ class _Walk:
             if entry.expression is not None and isinstance(entry.expression.node, Relying):
                 chosen.relied |= {(index, one) for one in entry.expression.node.on}
         places, partitions = inputs_of(entry, place, index)
-        delta = entry.how is How.READ and self._space.memo.group(place[0]).step
+        step = self._space.memo.group(place[0]).step
+        delta = entry.how is How.READ and step and not entry.reads_before
         for kept, until in partitions:
             if delta and chosen.solution.chain_costs[until][kept].start:
                 chosen.appended.add((kept, until))

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from forerun.planner.memo.groups import Expression, GroupId
+from forerun.planner.memo.reference import Kept
 from forerun.planner.temporal.alternatives import AlternativeEnumerator, forced_penalty
 from forerun.planner.temporal.as_of import Span, group_version
 from forerun.planner.temporal.entries import (
@@ -116,15 +117,17 @@ class GroupCosts:
     def _fill_snapshot(self, at: Solution, index: int, group: GroupId, *, before: bool) -> None:
         version = group_version(group, before)
         lists = self._listed(index, group, before=before)
+        split = None if before else self._space.splits.get(group)
         if before and self._unchanged.is_same(group, self._spans[index]):
             made = at.made[index].of[group]  # as of the end of the step
         else:
             made = self._made(at, index, lists)
+            if split is not None and group in self._space.replaced:
+                self._split(at, index, group, split, made)
             self._move(index, group, before, made)
         at.made[index].of[version] = made
         if not before:
             self._fill_chain_costs(at, index, group, made)
-        split = None if before else self._space.splits.get(group)
         if not lists.reads and split is None:
             at.entries[index].of[version] = made
             return
@@ -161,15 +164,17 @@ class GroupCosts:
                 ()
                 if before and self._unchanged.is_same(group, span)
                 else self._alternatives.resolved(group, before, span, rewrites=rewrites),
-                tuple(self._stamped_in(group)) if keeping else (),
+                tuple(self._stored_in(group)) if keeping else (),
                 tuple(self._reads(index, group, before)) if keeping else (),
             )
         return lists
 
-    def _stamped_in(self, group: GroupId) -> Iterator[tuple[Expression, tuple[HeldChain, ...]]]:
-        for expression, other in self._space.stamped.get(group, ()):
-            slots = self._space.by_whole.get(other, ())
-            yield expression, tuple(c for slot in slots for c in self._chains(slot, group) if c.now)
+    def _stored_in(self, group: GroupId) -> Iterator[tuple[Expression, tuple[HeldChain, ...]]]:
+        for expression, other in self._space.stored.get(group, ()):
+            before = isinstance(expression.node, Kept)
+            slots = (one for one in self._space.by_whole.get(other, ()) if one.replaced is before)
+            chains = (chain for slot in slots for chain in self._chains(slot, group))
+            yield expression, tuple(chain for chain in chains if before or chain.now)
 
     def _reads(self, index: int, group: GroupId, before: bool) -> Iterator[ChainRead]:
         span = self._spans[index]
@@ -243,8 +248,8 @@ class GroupCosts:
                             None,
                             in_place,
                         )
-        for expression, chains in lists.stamped:
-            self._stamped(at, index, expression, chains, best)
+        for expression, chains in lists.stored:
+            self._stored(at, index, expression, chains, best)
         return best
 
     def _move(self, index: int, group: GroupId, before: bool, best: dict[Key, DpEntry]) -> None:
@@ -295,7 +300,7 @@ class GroupCosts:
             shared = (kept, index) in at.shared
             best: ChainCost | None = None
             whole = made.get(key)
-            if whole is not None and may_start:
+            if whole is not None and (may_start or slot.replaced):
                 own = self._store.written(slot, slot.snapshot, index)
                 cost = whole.cost + weight * own
                 best = ChainCost(cost, 0 if shared else cost, True, own)
@@ -381,7 +386,7 @@ class GroupCosts:
                 entry = DpEntry(cost, How.READ, read, kept=kept, placed=bool(key), slot=slot)
                 keep_better(best, key, entry)
 
-    def _stamped(
+    def _stored(
         self,
         at: Solution,
         index: int,
@@ -389,12 +394,16 @@ class GroupCosts:
         chains: tuple[HeldChain, ...],
         best: dict[Key, DpEntry],
     ) -> None:
-        """Try to read a chain with the runs that wrote its rows, if this run appends to it."""
+        """Try to read a chain with the runs that wrote its rows, if this run appends to it; or what
+        the run before has kept."""
+        before = isinstance(expression.node, Kept)
         for slot, key, kept, _ in chains:
-            chain_cost = at.appended(index, kept) if self._may_keep(at, kept) else None
+            if not self._may_keep(at, kept):
+                continue
+            chain_cost = self._before(at, index).get(kept) if before else at.appended(index, kept)
             if chain_cost is None:
                 continue
-            own = self._store.stamped(slot, index)
+            own = self._store.stored(slot, index, before=before)
             cost = chain_cost.charge + self._weights[index] * own
             entry = DpEntry(cost, How.READ, own, expression, kept=kept, placed=bool(key), slot=slot)
             keep_better(best, key, entry)

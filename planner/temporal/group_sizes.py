@@ -17,7 +17,7 @@ from forerun.planner.cost.operators import Size
 from forerun.planner.cost.told_sizes import Files, row_bytes
 from forerun.planner.memo.groups import GroupId, Tvr, TvrId, View
 from forerun.planner.memo.memo import Memo
-from forerun.planner.memo.reference import Reference, Stamped, StepLeaf
+from forerun.planner.memo.reference import Kept, Reference, Stamped, StepLeaf
 from forerun.planner.request import Observed, PlanRequest, Source, TimePoint
 from forerun.planner.stats.determined import Determined, Expand
 from forerun.planner.stats.estimate import Estimator
@@ -253,6 +253,8 @@ class GroupSizes:
         node = next(self._memo.alternatives(group)).node
         if isinstance(node, Stamped):
             return self._stamped(node, run)
+        if isinstance(node, Kept):
+            return self._snapshot(self._memo.leader(node.group), base)
         if isinstance(node, Scan):
             tvr_of = self._memo.tvr_of(group)
             raise ValueError(f"{node} is no delta of {tvr_of}")

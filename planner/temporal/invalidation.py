@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from forerun.planner.memo.groups import GroupId
+from forerun.planner.memo.reference import Kept
 from forerun.planner.temporal.solution import ChainId
 from forerun.planner.temporal.space import Slot, Space
 
@@ -42,8 +43,8 @@ class Invalidation:
                     later[owner].add(slot.delta)
                     payers[kept].add(slot.delta)
         for group in space.order:
-            for owner in self._stamped_in(group):
-                above[owner].add(group)
+            for owner, before in self._stored_in(group):
+                (later if before else above)[owner].add(group)
         self.above: Mapping[GroupId, set[GroupId]] = above
         self.later: Mapping[GroupId, set[GroupId]] = later
         self.payers: Mapping[ChainId, set[GroupId]] = payers
@@ -52,9 +53,12 @@ class Invalidation:
         for key in self._space.keys[slot.index]:
             yield self._twins.get((slot.index, key), (slot.index, key))
 
-    def _stamped_in(self, group: GroupId) -> Iterable[GroupId]:
-        """Yield the groups whose chains a group reads with the runs that wrote the rows."""
-        for _, other in self._space.stamped.get(group, ()):
+    def _stored_in(self, group: GroupId) -> Iterable[tuple[GroupId, bool]]:
+        """Yield the groups whose chains a group reads as they lie: with the runs that wrote the
+        rows, or what was kept before (true)."""
+        for expression, other in self._space.stored.get(group, ()):
+            before = isinstance(expression.node, Kept)
             for slot in self._space.by_whole.get(other, ()):
-                for kept in self._chains(slot):
-                    yield self._space.slots[kept[0]].whole
+                if slot.replaced is before:
+                    for kept in self._chains(slot):
+                        yield self._space.slots[kept[0]].whole, before

@@ -50,7 +50,7 @@ class CountedAgain:
         if entry.how is How.ADDED:
             return dict(self._store.added(entry.slot, group, index))[entry.added]
         if entry.expression is not None:
-            return self._store.stamped(entry.slot, index)
+            return self._store.stored(entry.slot, index, before=entry.reads_before)
         if group in self._space.steps:
             return self._store.appended(entry.slot, group, index)
         return self._store.read(entry.slot, group, index, before)[0]

@@ -42,7 +42,7 @@ class GroupLists(NamedTuple):
     """Everything that may be tried for a group in a run."""
 
     resolved: tuple[ResolvedAlternative, ...]
-    stamped: tuple[tuple[Expression, tuple[HeldChain, ...]], ...]
+    stored: tuple[tuple[Expression, tuple[HeldChain, ...]], ...]
     reads: tuple[ChainRead, ...]
 
 

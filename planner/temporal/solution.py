@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from forerun.planner.memo.groups import Expression, GroupId
+from forerun.planner.memo.reference import Kept
 from forerun.planner.temporal.as_of import GroupVersion, Span, group_of, group_version
 from forerun.planner.temporal.physical import PhysicalAlternative
 from forerun.planner.temporal.space import Key, Slot
@@ -58,6 +59,11 @@ class DpEntry(NamedTuple):
     moved: DpEntry | None = None
     slot: Slot | None = None
     added: GroupId = -1
+
+    @property
+    def reads_before(self) -> bool:
+        """Return whether the entry reads all rows that the run before has kept of a group."""
+        return self.expression is not None and isinstance(self.expression.node, Kept)
 
 
 class ChainCost(NamedTuple):

@@ -23,7 +23,7 @@ from forerun.planner.algebra.scalar import Ref
 from forerun.planner.algebra.types import Column, ColumnId, DataType
 from forerun.planner.memo.groups import Expression, GroupId, Tvr, View
 from forerun.planner.memo.memo import Memo
-from forerun.planner.memo.reference import Stamped
+from forerun.planner.memo.reference import Kept, Stamped
 from forerun.planner.memo.relying import Relying
 from forerun.planner.props.repeatable import Repeats
 
@@ -36,7 +36,8 @@ class Slot:
     """A snapshot that can be kept as the sum of its deltas, one partition per run.
 
     ``snapshot`` is the group whose rows are stored, and ``delta`` the group that each later run
-    appends, None of a TVR that never changes: such a chain is one partition that later runs read.
+    appends, None of a TVR that never changes: such a chain is one partition that later runs read;
+    and of one that is kept whole (``replaced``), of which the next run reads what there was.
     ``whole`` is the group that the first partition of a chain holds: the TVR's own rows, or their
     partial states. It differs from ``snapshot`` only where the stored rows carry weights:
     reading such a chain as ``whole`` consolidates the weights, reading it as ``snapshot`` keeps
@@ -59,6 +60,11 @@ class Slot:
         """Return whether the stored rows carry a weight column."""
         return self.view is View.WEIGHTED
 
+    @property
+    def replaced(self) -> bool:
+        """Return whether each run that keeps it writes all of its rows."""
+        return self.view is View.WHOLE
+
 
 class Space:
     """The part of a memo that can take part in computing the root group.
@@ -66,8 +72,9 @@ class Space:
     ``order`` lists the groups, each after its ``parts``: the groups that it can be computed from
     directly. ``place`` is the index of a group in ``order``. ``steps`` holds the groups that depend
     on both ends of the step, ``static`` those that do not change in it. ``splits`` maps a snapshot
-    to the step group that gives the same rows from what there was and what came. ``stamped`` maps a
-    group to its :class:`Stamped` expressions, each with the group whose stored rows it reads.
+    to the step group that gives the same rows from what there was and what came. ``stored`` maps a
+    group to its :class:`Stamped` and :class:`Kept` expressions, each with the group whose stored
+    rows it reads. ``replaced`` are the groups of which all rows are kept at once.
     ``wanted`` maps a group to the distributions that some reader would use, the empty key first.
     ``keys`` lists, for each slot, the keys by which it may be distributed.
 
@@ -108,7 +115,8 @@ class Space:
         self.steps = frozenset(g.id for g in memo.groups if memo.group(g.id).step)
         tvrs = ((group.id, memo.tvr_of(group.id)) for group in memo.live_groups())
         self.static = frozenset(id_ for id_, tvr in tvrs if tvr is not None and not tvr.changing)
-        self.stamped = dict(_stamped(memo))
+        self.stored = dict(_stored(memo))
+        self.replaced = frozenset(slot.whole for slot in self.slots if slot.replaced)
         made_of: dict[GroupId, list[GroupId]] = {}
         self.order = self._ordered(made_of)
         self.place = {group: place for place, group in enumerate(self.order)}
@@ -132,6 +140,7 @@ class Space:
         that can be kept and, where ``keeps`` is restricted, those that have a delta."""
         changing = (slot for slot in self.slots if slot.delta is not None)
         found = {group for slot in changing for group in (slot.whole, slot.snapshot)}
+        found |= self.replaced
         if self._keeps is not None:
             found |= {self.memo.leader(tvr.new) for tvr in self.memo.tvrs if tvr.has_delta}
         return frozenset(found)
@@ -147,7 +156,7 @@ class Space:
         return self.place.get(slot.whole, len(self.order))
 
     def _keys(self, slot: Slot) -> tuple[Key, ...]:
-        if not self._buckets:
+        if not self._buckets or slot.replaced:
             return ((),)
         keys = dict.fromkeys(self.wanted.get(slot.whole, ((),)))
         keys |= dict.fromkeys(self.wanted.get(slot.snapshot, ((),)))
@@ -182,7 +191,9 @@ class Space:
             found[self.splits[group]] = None
         for slot in self.slots_of(group):
             found |= {part: None for part in (slot.delta, slot.singles) if part is not None}
-        found |= dict.fromkeys(other for _, other in self.stamped.get(group, ()))
+        for expression, other in self.stored.get(group, ()):
+            if isinstance(expression.node, Stamped):  # what was kept before is no part of this run
+                found[other] = None
         for expression in self.memo.alternatives(group):
             found |= dict.fromkeys(self.memo.leader(i.group) for i in expression.inputs)
         found.pop(group, None)
@@ -264,12 +275,12 @@ def key_below(node: Relation, key: Key) -> Key | None:
     return tuple(below)
 
 
-def _stamped(memo: Memo) -> Iterator[tuple[GroupId, tuple[tuple[Expression, GroupId], ...]]]:
+def _stored(memo: Memo) -> Iterator[tuple[GroupId, tuple[tuple[Expression, GroupId], ...]]]:
     for group in memo.live_groups():
         found = tuple(
             (expression, memo.leader(expression.node.group))
             for expression in memo.alternatives(group.id)
-            if isinstance(expression.node, Stamped)
+            if isinstance(expression.node, Stamped | Kept)
         )
         if found:
             yield group.id, found
@@ -306,6 +317,20 @@ def _slots(memo: Memo, keeps: frozenset[View] | None) -> Iterator[Slot]:
     for tvr in _static_inputs(memo) if keeps is None or View.ROWS in keeps else ():
         yield Slot(count, tvr, View.ROWS, tvr.new, None, tvr.new)
         count += 1
+    for tvr in _replaced(memo) if keeps is None or View.WHOLE in keeps else ():
+        yield Slot(count, tvr, View.WHOLE, tvr.new, None, tvr.new)
+        count += 1
+
+
+def _replaced(memo: Memo) -> Iterator[Tvr]:
+    """Yield the TVRs of which some step reads all rows that there were as they were kept."""
+    read = {memo.leader(other) for _, stored in _stored(memo) for one, other in stored
+            if isinstance(one.node, Kept)}  # fmt: skip
+    for group in sorted(read):
+        tvr = memo.tvr_of(group)
+        columns = memo.group(group).columns
+        if tvr is not None and all(is_storable(column, grouped=False) for column in columns):
+            yield tvr
 
 
 def _static_inputs(memo: Memo) -> Iterator[Tvr]:

@@ -76,9 +76,11 @@ class StoreCosts:
             )
         return self._added[known]
 
-    def stamped(self, slot: Slot, index: int) -> int:
-        """Return the cost of reading a chain with the runs that wrote its rows."""
-        until = self._spans[index].run
+    def stored(self, slot: Slot, index: int, *, before: bool) -> int:
+        """Return the cost of reading a chain as it lies: with the runs that wrote its rows, or what
+        there was ``before``."""
+        span = self._spans[index]
+        until = span.base if before else span.run
         return self._read_from(slot, self._stored(slot, until), until)
 
     def appended(self, slot: Slot, delta: GroupId, index: int) -> int:
@@ -89,7 +91,7 @@ class StoreCosts:
     def _read_from(self, slot: Slot, size: Size, until: int) -> int:
         """Return the cost of reading so much from the partitions of a chain up to a run."""
         written = (one.run <= until and not self._goes_on(slot, one) for one in self._spans)
-        partitions = sum(written) + (self._spans[0].base > 0)
+        partitions = 1 if slot.replaced else sum(written) + (self._spans[0].base > 0)
         return round(operators.read(size, self._prices, self._buckets_of(slot), partitions))
 
     def _buckets_of(self, slot: Slot) -> int:
@@ -112,13 +114,16 @@ class StoreCosts:
 
     def _stored(self, slot: Slot, until: int) -> Size:
         """Return the size of a chain up to a run: the sum of its partitions. That is more than the
-        snapshot where several runs wrote states of one group. Of what was there before the first of
+        snapshot where several runs wrote states of one group, and the snapshot itself where all
+        rows are kept at once. Of what was there before the first of
         these runs, be it of this chain or not, the snapshot of then is taken."""
         if (slot.index, until) not in self._sizes:
             self._sizes[slot.index, until] = self._sum(slot, until)
         return self._sizes[slot.index, until]
 
     def _sum(self, slot: Slot, until: int) -> Size:
+        if slot.replaced:
+            return self._alternatives.size(slot.snapshot, False, Span(0, until))
         first = self._spans[0]
         there = (
             self._alternatives.size(slot.snapshot, True, first) if first.base else Size(0.0, 8.0)

@@ -35,7 +35,7 @@ from forerun.planner.algebra.scalar import TRUE, Scalar, conjuncts
 from forerun.planner.cost import constants as c
 from forerun.planner.memo.groups import GroupId, Tvr, View
 from forerun.planner.memo.memo import Memo
-from forerun.planner.memo.reference import Reference, Stamped
+from forerun.planner.memo.reference import Kept, Reference, Stamped
 from forerun.planner.request import PlanRequest
 from forerun.planner.stats.sample import error
 from forerun.planner.stats.selectivity import selectivity_error
@@ -128,6 +128,8 @@ class Uncertainty:
         node = next(self._memo.alternatives(group)).node
         if isinstance(node, Stamped):
             return self.of(node.group, instant(as_of.run))
+        if isinstance(node, Kept):
+            return self.of(node.group, instant(as_of.base))
         if isinstance(node, Scan):
             return self._still_to_come(node.source, as_of.run)
         return self._of_operator(node, (group, as_of))

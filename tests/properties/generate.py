@@ -45,9 +45,10 @@ def _most_runs(query: QueryCase) -> int:
     return 4 if joins < 2 else 3 if joins == 2 else 2
 
 
-def changelog_case(seed: int, *, for_sail: bool = False) -> Case:
-    """A random case in which one of the tables that grow takes rows back, or all of them do."""
-    case = random_case(seed, for_sail=for_sail)
+def changelog_case(seed: int, family: str = "", *, for_sail: bool = False) -> Case:
+    """A random case in which one of the tables that grow takes rows back, or all of them do;
+    ``family`` restricts the kind of query."""
+    case = random_case(seed, family, for_sail=for_sail)
     rng = random.Random(f"withdrawals-{seed}")
     growing = sorted(name for name, table in case.tables.items() if table.changing)
     chosen = growing if rng.random() < 0.5 else [rng.choice(growing)]
@@ -403,6 +404,47 @@ def _kind_ranked(rng: random.Random, tables: list[str]) -> QueryCase:
     return QueryCase((inner,), outer=outer)
 
 
+def _kind_changed(rng: random.Random, tables: list[str]) -> QueryCase:
+    """Windows over rows and what stands above them partition by partition: filters, windows over
+    windows, groups of partitions. Rows are put in an order that tells all of them apart but equal
+    ones, or their values do not depend on which of them comes first."""
+    select = _flat(rng, tables, rng.choice((INNER, OUTER)))
+    by = [f"a.{name}" for name in rng.sample(ALL, rng.choice((1, 1, 2)))]
+    items = (*by, *select.items)
+    order = ", ".join(f"{item}{rng.choice(('', ' DESC', ' NULLS LAST'))}" for item in items)
+    parts = rng.choice((by, by, by[:1], [*by, "a.g"]))
+    over = f"(PARTITION BY {', '.join(parts)} ORDER BY {order}, a.k, a.n, a.d"
+    calls = rng.sample(
+        (
+            f"row_number() OVER {over})",
+            f"lag(a.n) OVER {over})",
+            f"lead(a.k, 2) OVER {over})",
+            f"sum(a.n) OVER {over} ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)",
+            f"first_value(a.d) OVER {over})",
+            f"rank() OVER (PARTITION BY {by[0]} ORDER BY a.n)",
+            f"count(*) OVER (PARTITION BY {by[0]})",
+            f"sum(a.m) OVER (PARTITION BY {by[0]} ORDER BY a.k)",
+        ),
+        rng.choice((1, 1, 2)),
+    )
+    number = f"c{len(items)}"
+    names = ", ".join(f"c{place}" for place in range(len(items) + 1))
+    again = f"(PARTITION BY {rng.choice(('c0', f'c0, {number}'))} ORDER BY {names})"
+    outer = rng.choice(
+        (
+            "SELECT * FROM ({0}) w",
+            f"SELECT c0, {number} FROM ({{0}}) w WHERE {number} IS NOT NULL",
+            f"SELECT c0, {number}, count(*) AS r FROM ({{0}}) w GROUP BY c0, {number}",
+            f"SELECT c0, min(c1) AS lo, max({number}) AS hi FROM ({{0}}) w GROUP BY c0",
+            f"SELECT c0, {number}, row_number() OVER {again} AS r FROM ({{0}}) w",
+            f"SELECT c0, r, count(*) AS n FROM (SELECT c0, dense_rank() OVER {again} AS r FROM "
+            f"({{0}}) w WHERE c1 IS NOT NULL) v GROUP BY c0, r",
+            f"SELECT {number}, count(*) AS r FROM ({{0}}) w GROUP BY {number}",
+        )
+    )
+    return QueryCase((replace(select, items=(*items, *calls)),), outer=outer)
+
+
 def _kind_shared(rng: random.Random, tables: list[str]) -> QueryCase:
     """A common table expression that is used twice."""
     table = rng.choice(tables)
@@ -552,7 +594,7 @@ KINDS: dict[str, Callable[[random.Random, list[str]], QueryCase]] = {
 }  # fmt: skip
 APART: dict[str, Callable[[random.Random, list[str]], QueryCase]] = {
     "sets": _kind_sets, "full": _kind_full, "values": _kind_values,
-    "partners": _kind_partners, "ranked": _kind_ranked, "structs": _kind_structs,
+    "partners": _kind_partners, "ranked": _kind_ranked, "changed": _kind_changed, "structs": _kind_structs,
     "exploded": _kind_exploded, "counted": _kind_counted,
 }  # fmt: skip
 """Kinds that are only there by name, so that the cases of the others keep their seeds."""

@@ -14,7 +14,7 @@ from typing import Any
 from forerun.planner.algebra.relational import Relation, Scan, Version
 from forerun.planner.memo.groups import Expression, GroupId, Tvr, View
 from forerun.planner.memo.memo import Memo
-from forerun.planner.memo.reference import Reference, Stamped
+from forerun.planner.memo.reference import Kept, Reference, Stamped
 from forerun.planner.memo.relying import Relying
 from forerun.planner.stages.build import in_run
 from tests.oracles.interpreter import Inputs, SourceData, evaluate
@@ -100,6 +100,8 @@ class Values:
     def _evaluate(self, node: Relation, run: int) -> list[Row]:
         if isinstance(node, Stamped):
             return self._stamped(node)
+        if isinstance(node, Kept):
+            return self.of(node.group, BASE)
         if isinstance(node, Scan):
             data = self.sources[node.source]
             if node.version is Version.DELTA:

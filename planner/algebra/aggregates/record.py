@@ -109,9 +109,9 @@ class AggregateFunction:
     ``of_counts``: the function that computes it of the values of the first argument and of how
     often each comes, and what it takes between the two if the call does not say; without
     ``duplicates``, of the values alone. ``ordered``: the function of what is ordered by and of its
-    own argument that a call WITHIN GROUP is, where the order is ascending; ``takes_order``: how many
-    arguments, at least and at most, it has beside what WITHIN GROUP orders by, which is then the
-    last one. ``constant``: the place of an argument that has to be one.
+    own argument that a call WITHIN GROUP is, where the order is ascending; ``takes_order``: how
+    many arguments, at least and at most, it has beside what WITHIN GROUP orders by, which is then
+    the last one. ``constant``: the place of an argument that has to be one.
 
     ``computed_of`` are functions that an engine computes it of, and shares with other calls;
     ``work`` is how many expressions an engine evaluates for a row, where it is computed itself.

@@ -14,6 +14,7 @@ from forerun.planner.rules.explore.catalog import EXPLORE, LOCAL
 from forerun.planner.rules.incremental import foreign_key
 from forerun.planner.rules.incremental.memo_rules import TVR_GENERATING
 from forerun.planner.rules.methods import (
+    changed_partitions,
     contenders,
     continuous_view,
     higher_order,
@@ -38,6 +39,7 @@ IM1 = Method(
         only_partner.RULE,
         foreign_key.RULE,
         contenders.RULE,
+        changed_partitions.RULE,
     ),
     always,
     "Tempura 4.1; delta queries as in Griffin and Libkin, SIGMOD 1995",

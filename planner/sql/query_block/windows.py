@@ -92,7 +92,7 @@ def _bind(
         raise binder.text.error(node, f"{name} is not a window function")
     partition = spec.args.get("partition_by") or []
     named_parts = [(f"{name}_key", binder.bind(part)) for part in partition]
-    columns = tuple(binder.as_columns(named_parts))
+    columns = tuple(dict.fromkeys(binder.as_columns(named_parts)))
     order = sort_keys(binder, spec.args.get("order"))
     frame = _frame(binder, spec.args.get("spec"), order)
     check_window(binder.text, node, name, columns, order, frame)

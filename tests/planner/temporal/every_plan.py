@@ -14,7 +14,7 @@ from itertools import product
 from forerun.planner.cost import operators
 from forerun.planner.cost.operators import Size
 from forerun.planner.memo.groups import Expression, GroupId
-from forerun.planner.memo.reference import Stamped
+from forerun.planner.memo.reference import Kept, Stamped
 from forerun.planner.temporal.alternatives import AlternativeEnumerator
 from forerun.planner.temporal.as_of import Span
 from forerun.planner.temporal.group_costs import ChainTerms
@@ -77,6 +77,9 @@ class EveryPlan:
         known = ("made", run, want)
         if known not in self._known:
             made = {*self._computed(run, want)}
+            parts = self._space.splits.get(want.group)
+            if want.group in self._space.replaced and parts is not None and not want.key:
+                made |= self._part(run, want.group, Requirement(parts, (), False))
             if want.key:
                 made |= self._moved(
                     run, want, self._made(run, Requirement(want.group, (), want.before))
@@ -111,6 +114,9 @@ class EveryPlan:
                 continue
             if isinstance(expression.node, Stamped):
                 yield from self._stamped(run, want, expression.node)
+                continue
+            if isinstance(expression.node, Kept):
+                yield from self._as_kept(run, want, expression.node)
                 continue
             for alternative in self._distinct_alternatives(expression, want, span):
                 if want.key in ((), alternative.delivers):
@@ -168,9 +174,17 @@ class EveryPlan:
         """What this run appended to a chain, marked: there must be an earlier partition."""
         group = self._space.memo.leader(node.group)
         for slot, key, kept in self._slots_of(group):
-            if slot.whole == group and want.key in ((), key):
+            if slot.whole == group and want.key in ((), key) and not slot.replaced:
                 own = round(operators.read(self._stored(slot, self._spans[run].run), self._prices))
                 yield from self._all(run, own, [self._appended(run, kept)])
+
+    def _as_kept(self, run: int, want: Requirement, node: Kept) -> Iterator[Spent]:
+        """All rows of a group as the run before has kept them."""
+        group = self._space.memo.leader(node.group)
+        for slot, key, kept in self._slots_of(group):
+            if slot.replaced and slot.whole == group and want.key in ((), key):
+                own = round(operators.read(self._stored(slot, self._spans[run].base), self._prices))
+                yield from self._all(run, own, [self._chain(run - 1, kept, group, run)])
 
     def _chain(self, until: int, kept: ChainId, of: GroupId, run: int) -> frozenset[Spent]:
         """A chain up to a run, with all its partitions: it starts anew there, or goes on."""
@@ -184,7 +198,7 @@ class EveryPlan:
         if known not in self._known:
             self._known[known] = frozenset()  # nothing is made of itself
             found = {*self._appended(until, kept)}
-            if self._terms.late or until in (0, len(self._spans) - 1):
+            if slot.replaced or self._terms.late or until in (0, len(self._spans) - 1):
                 own = self._write(slot.snapshot, until)
                 whole = self._made(until, Requirement(slot.whole, kept[1], False))
                 found |= self._all(until, own, [whole])
@@ -194,6 +208,8 @@ class EveryPlan:
     def _appended(self, run: int, kept: ChainId) -> frozenset[Spent]:
         """A chain that was there, with one partition more, the delta, if it ever changes."""
         slot = self._space.slots[kept[0]]
+        if slot.replaced and not self._alternatives.unchanged.goes_on(slot, self._spans[run]):
+            return frozenset()
         if slot.delta is None:
             return self._chain(run - 1, kept, slot.whole, run)
         delta = Requirement(slot.delta, kept[1], False)
@@ -228,6 +244,8 @@ class EveryPlan:
     def _stored(self, slot: Slot, until: int) -> Size:
         """The rows of a chain: those of its partitions, of which there are as many before the runs
         that are planned as the snapshot had then."""
+        if slot.replaced:
+            return Size(self._alternatives.size(slot.snapshot, False, Span(0, until)).rows, 0.0)
         spans = [span for span in self._spans if span.run <= until]
         sizes = [
             self._alternatives.size(slot.delta if span.base else slot.snapshot, False, span)
