@@ -82,6 +82,19 @@ def _taken_apart(join: Join) -> Condition:
     return Condition(tuple(pairs), conjunction(tuple(residual)))
 
 
+def is_null_safe(join: Join) -> bool:
+    """Return whether a column of one side has to be the same as one of the other, NULL or not
+    (``a <=> b``): Spark hashes rows by it, but by a value that nothing else is distributed by."""
+    left = {column.id for column in join.left.columns}
+    right = {column.id for column in join.right.columns}
+    for part in conjuncts(join.condition):
+        match part:
+            case Call("<=>", (Ref(one), Ref(other))):
+                if (one.id in left) is not (other.id in left) and {one.id, other.id} & right:
+                    return True
+    return False
+
+
 def null_aware_pair(join: Join) -> tuple[Column, Column] | None:
     """The two columns of an anti join whose whole condition is that of ``NOT IN`` over one column:
     equal, or unknown whether they are. Spark hashes the right side of such a join; any other

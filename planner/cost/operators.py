@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from forerun.planner.algebra.aggregates.functions import function
 from forerun.planner.algebra.aggregates.record import Mean
 from forerun.planner.algebra.dispatch import operator_pass
-from forerun.planner.algebra.predicates import null_aware_pair, split_condition
+from forerun.planner.algebra.predicates import is_null_safe, null_aware_pair, split_condition
 from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
@@ -261,6 +261,10 @@ def _join(node: Join, inputs: Sizes, output: Size, prices: Prices) -> float:
     pairs, _ = split_condition(node)
     if not pairs and null_aware_pair(node) is not None:
         return joined(inputs[0], inputs[1], output.rows, broadcast=True, prices=prices)
+    if not pairs and is_null_safe(node):
+        sent = broadcast_side(node, inputs[0], inputs[1], prices) is not None
+        moved = 0.0 if sent else sum(exchange(size, prices) for size in inputs)
+        return moved + joined(inputs[0], inputs[1], output.rows, broadcast=sent, prices=prices)
     if not pairs:
         return inputs[0].rows * max(1.0, inputs[1].rows) * prices.output_row
     broadcast = broadcast_side(node, inputs[0], inputs[1], prices) is not None

@@ -24,9 +24,9 @@ from forerun.planner.request import PlanRequest
 from forerun.planner.temporal.alternatives import AlternativeEnumerator
 from forerun.planner.temporal.as_of import Span
 from forerun.planner.temporal.extraction import ExtractedPlan, extract_plan
-from forerun.planner.temporal.group_costs import ChainTerms, DpProblem
+from forerun.planner.temporal.group_costs import DpProblem
 from forerun.planner.temporal.group_sizes import GroupSizes
-from forerun.planner.temporal.solution import Partition
+from forerun.planner.temporal.solution import ChainTerms, Partition
 from forerun.planner.temporal.solve import Solver
 from forerun.planner.temporal.space import Space
 from forerun.planner.temporal.uncertainty import Uncertainty

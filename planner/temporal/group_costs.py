@@ -20,7 +20,14 @@ from forerun.planner.temporal.entries import (
     keep_better,
 )
 from forerun.planner.temporal.listed import ChainRead, GroupLists, HeldChain, Listed
-from forerun.planner.temporal.solution import ChainCost, ChainId, DpEntry, How, Solution
+from forerun.planner.temporal.solution import (
+    ChainCost,
+    ChainId,
+    ChainTerms,
+    DpEntry,
+    How,
+    Solution,
+)
 from forerun.planner.temporal.space import Key, Slot, Space
 from forerun.planner.temporal.store_costs import StoreCosts
 
@@ -28,23 +35,6 @@ _SPENT = ChainCost(0, 0, False, 0)
 """The cost of a committed chain: nothing is left to pay."""
 _NO_ROWS = DpEntry(0, How.EMPTY, placed=True)
 """The way to have a group of a step in which it has no rows, by whatever key."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChainTerms:
-    """The limits on what chains may do.
-
-    Without ``keeping`` nothing is kept, and without ``rewrites`` the query is computed as it was
-    written, too, as batch does.
-    ``late`` says whether a chain may also start in an early run that is not the first one.
-    ``read_only`` are the committed chains that are read and never appended to, since another report
-    keeps them, or they were kept in another form.
-    """
-
-    keeping: bool = True
-    rewrites: bool = True
-    late: bool = True
-    read_only: frozenset[ChainId] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +52,7 @@ class DpProblem:
     weights: Mapping[int, int]
     committed: frozenset[ChainId] = frozenset()
     twins: Mapping[ChainId, ChainId] = field(default_factory=dict)
-    terms: ChainTerms = ChainTerms()
+    terms: ChainTerms = field(default_factory=ChainTerms)
 
 
 class GroupCosts:

@@ -7,6 +7,7 @@ which the chain starts writes the whole snapshot, each later run appends the del
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -64,6 +65,23 @@ class DpEntry(NamedTuple):
     def reads_before(self) -> bool:
         """Return whether the entry reads all rows that the run before has kept of a group."""
         return self.expression is not None and isinstance(self.expression.node, Kept)
+
+
+@dataclass(frozen=True, slots=True)
+class ChainTerms:
+    """The limits on what chains may do.
+
+    Without ``keeping`` nothing is kept, and without ``rewrites`` the query is computed as it was
+    written, too, as batch does.
+    ``late`` says whether a chain may also start in an early run that is not the first one.
+    ``read_only`` are the committed chains that are read and never appended to, since another report
+    keeps them, or they were kept in another form.
+    """
+
+    keeping: bool = True
+    rewrites: bool = True
+    late: bool = True
+    read_only: frozenset[ChainId] = frozenset()
 
 
 class ChainCost(NamedTuple):

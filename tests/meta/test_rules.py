@@ -11,7 +11,12 @@ from forerun.planner.rules.methods.catalog import METHODS, rule_names
 from forerun.planner.rules.normalize.driver import RULE_NAMES
 from tests.datadriven import read_blocks
 from tests.meta.sources import ROOT
-from tests.properties import test_contenders, test_memo_values, test_subquery_values
+from tests.properties import (
+    test_changed_partitions,
+    test_contenders,
+    test_memo_values,
+    test_subquery_values,
+)
 from tests.properties.test_delta_laws import LAWS
 from tests.properties.test_rule_values import RULES
 
@@ -29,6 +34,7 @@ BY_ROWS = {
     "tests/properties/test_memo_values.py": test_memo_values.HOLDS,  # which shows that they fire
     "tests/properties/test_subquery_values.py": test_subquery_values.HOLDS,
     "tests/properties/test_contenders.py": test_contenders.HOLDS,
+    "tests/properties/test_changed_partitions.py": test_changed_partitions.HOLDS,
 }
 """Where rules are held against rows, and which ones."""
 

@@ -430,6 +430,7 @@ def _kind_changed(rng: random.Random, tables: list[str]) -> QueryCase:
     number = f"c{len(items)}"
     names = ", ".join(f"c{place}" for place in range(len(items) + 1))
     again = f"(PARTITION BY {rng.choice(('c0', f'c0, {number}'))} ORDER BY {names})"
+    twice = f"SELECT c0, dense_rank() OVER {again} AS r FROM ({{0}}) w WHERE c1 IS NOT NULL"
     outer = rng.choice(
         (
             "SELECT * FROM ({0}) w",
@@ -437,8 +438,7 @@ def _kind_changed(rng: random.Random, tables: list[str]) -> QueryCase:
             f"SELECT c0, {number}, count(*) AS r FROM ({{0}}) w GROUP BY c0, {number}",
             f"SELECT c0, min(c1) AS lo, max({number}) AS hi FROM ({{0}}) w GROUP BY c0",
             f"SELECT c0, {number}, row_number() OVER {again} AS r FROM ({{0}}) w",
-            f"SELECT c0, r, count(*) AS n FROM (SELECT c0, dense_rank() OVER {again} AS r FROM "
-            f"({{0}}) w WHERE c1 IS NOT NULL) v GROUP BY c0, r",
+            f"SELECT c0, r, count(*) AS n FROM ({twice}) v GROUP BY c0, r",
             f"SELECT {number}, count(*) AS r FROM ({{0}}) w GROUP BY {number}",
         )
     )
@@ -594,8 +594,8 @@ KINDS: dict[str, Callable[[random.Random, list[str]], QueryCase]] = {
 }  # fmt: skip
 APART: dict[str, Callable[[random.Random, list[str]], QueryCase]] = {
     "sets": _kind_sets, "full": _kind_full, "values": _kind_values,
-    "partners": _kind_partners, "ranked": _kind_ranked, "changed": _kind_changed, "structs": _kind_structs,
-    "exploded": _kind_exploded, "counted": _kind_counted,
+    "partners": _kind_partners, "ranked": _kind_ranked, "structs": _kind_structs,
+    "exploded": _kind_exploded, "counted": _kind_counted, "changed": _kind_changed,
 }  # fmt: skip
 """Kinds that are only there by name, so that the cases of the others keep their seeds."""
 NESTED = ("structs", "exploded")

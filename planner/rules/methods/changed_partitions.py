@@ -2,7 +2,7 @@
 
 ::
 
-    f(R_new)  =  f(R)_old anti P  +  f(R_new semi P)              P  =  distinct p of dR
+    f(R_new)  =  f(R)_old not in P  +  f(R_new in P)              P  =  distinct p of dR
 
 *f* is a window and what stands above it as long as it is done partition by partition: projections,
 filters, further windows and groupings by *p*, some of the columns that all of these windows
@@ -12,11 +12,12 @@ came out, and the run that publishes replaces those of the users who did somethi
 
 Correctness: each operator of *f* gives for the rows of one value of *p* what it gives for them
 alone, and hands *p* on, so f(R) is the sum of f over the partitions of R. Bags: rows of one
-partition go and come together. NULLs: PARTITION BY and GROUP BY take a NULL for a value, and P is
-compared as they do. Retractions: a row that is taken back is in dR, too, and its partition is
-computed anew of R_new, which no longer has it; a partition that has lost all rows is in P and gives
-none. Choices: where *f* numbers rows that tie, what is kept is one of its right answers, and stays
-it; *f* must then be read in one place only, since two might see different ones.
+partition go and come together. NULLs: PARTITION BY and GROUP BY take a NULL for a value; the
+partition of NULL is computed again in every run. Retractions: a row that is taken back is in dR,
+too, and its partition is computed anew of R_new, which no longer has it; a partition that has lost
+all rows is in P and gives none. Choices: where *f* numbers rows that tie, what is kept is one of
+its right answers, and stays it; *f* must then be read in one place only, since two might see
+different ones.
 
 What is kept is all of f(R)_old, in one partition of a family that each run which keeps it writes
 anew. It pays where few partitions are touched late in the day, as of users, sensors or sessions,
@@ -45,6 +46,8 @@ from forerun.planner.algebra.scalar import (
     Ref,
     Scalar,
     conjunction,
+    connected,
+    equals,
     is_deterministic,
 )
 from forerun.planner.algebra.types import BOOLEAN, Column, ColumnId
@@ -97,17 +100,29 @@ def _replaced(match: Match, rows: Reference, path: list[Expression], by: _By) ->
     came = dict(zip((column.id for column in rows.columns), delta.columns, strict=False))
     items = tuple((new, Ref(came[old.id])) for new, old in zip(named, below, strict=True))
     touched = Aggregate(Project(delta, items), named, ())
-    again: Relation = Join(JoinKind.SEMI, rows, touched, _same(below, named))
+    again = _looked_up(rows, below, touched, is_touched=True)
     for one in path:
         again = one.node.with_inputs((again,))
     above = [by[column.id] for column in below]
-    stays = Join(JoinKind.ANTI, Kept(top.id, top.columns), touched, _same(above, named))
+    stays = _looked_up(Kept(top.id, top.columns), above, touched, is_touched=False)
     return UnionAll((stays, again), top.columns)
 
 
-def _same(columns: list[Column], others: tuple[Column, ...]) -> Scalar:
-    pairs = zip(columns, others, strict=True)
-    return conjunction(tuple(Call("<=>", (Ref(a), Ref(b)), BOOLEAN) for a, b in pairs))
+def _looked_up(
+    rows: Relation, by: list[Column], touched: Aggregate, *, is_touched: bool
+) -> Relation:
+    """The rows of the partitions that are touched, or of all others. Where a column is NULL, the
+    partition is computed again in any case: so an equality is enough to find it, by which rows may
+    lie already, and which Spark hashes by the number itself."""
+    pairs = zip(by, touched.keys, strict=True)
+    same = conjunction(tuple(equals(mine, key) for mine, key in pairs))
+    joined = Join(JoinKind.LEFT, rows, touched, same)
+    unknown = tuple(Call("isnull", (Ref(column),), BOOLEAN) for column in by)
+    found = Call("isnotnull", (Ref(touched.keys[0]),), BOOLEAN)
+    wanted: Scalar = connected("or", [found, *unknown])
+    if not is_touched:
+        wanted = Call("not", (wanted,), BOOLEAN)
+    return Project(Filter(joined, wanted), tuple((c, Ref(c)) for c in rows.columns))
 
 
 def _common(node: Window, by: _By) -> _By:

@@ -34,7 +34,7 @@ INCREMENTAL = {
 RECOMPUTED = {
     "Sort": "SELECT id, x FROM sales WHERE x > 5 ORDER BY x",
     "Limit": "SELECT id, x FROM sales WHERE x > 5 ORDER BY x LIMIT 10",
-    "Window": "SELECT id, rank() OVER (PARTITION BY g ORDER BY x) AS r FROM sales WHERE x > 5",
+    "Window": "SELECT id, rank() OVER (ORDER BY x) AS r FROM sales WHERE x > 5",
     "Join inner": "SELECT id FROM sales WHERE x > (SELECT avg(cost) FROM returns)",
     "Aggregate": "SELECT g, median(f) AS m FROM sales WHERE x > 5 GROUP BY g",
     "Join left": "SELECT sales.id, cost FROM sales LEFT JOIN returns ON sales.x < returns.cost",

@@ -17,9 +17,8 @@ from forerun.planner.memo.groups import Expression, GroupId
 from forerun.planner.memo.reference import Kept, Stamped
 from forerun.planner.temporal.alternatives import AlternativeEnumerator
 from forerun.planner.temporal.as_of import Span
-from forerun.planner.temporal.group_costs import ChainTerms
 from forerun.planner.temporal.physical import PhysicalAlternative, Requirement
-from forerun.planner.temporal.solution import ChainId
+from forerun.planner.temporal.solution import ChainId, ChainTerms
 from forerun.planner.temporal.space import Key, Slot, Space
 
 Spent = tuple[int, ...]

@@ -29,9 +29,9 @@ from forerun.planner.request import PlanRequest, Source, SourceColumn, TimePoint
 from forerun.planner.temporal.alternatives import AlternativeEnumerator
 from forerun.planner.temporal.as_of import AsOf, Span
 from forerun.planner.temporal.extraction import extract_plan
-from forerun.planner.temporal.group_costs import ChainTerms, DpProblem
+from forerun.planner.temporal.group_costs import DpProblem
 from forerun.planner.temporal.physical import PhysicalAlternative
-from forerun.planner.temporal.solution import ChainId
+from forerun.planner.temporal.solution import ChainId, ChainTerms
 from forerun.planner.temporal.solve import Solver
 from forerun.planner.temporal.space import Key, Space
 from tests.planner.temporal.every_plan import EveryPlan, Spent, TooManyError
