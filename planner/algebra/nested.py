@@ -162,3 +162,16 @@ def nested_type(name: str, types: Types, texts: Texts) -> DataType:
     if known is None or not types or not all(type_.is_known for type_ in types):
         return UNKNOWN
     return known(types, texts)
+
+
+def has_name_twice(type_: DataType) -> bool:
+    """Return whether a struct in a type calls two fields alike, whatever the case: Parquet files
+    that Spark writes or reads cannot."""
+    if "<" not in type_.name:
+        return False
+    fields = struct_fields(type_)
+    names = [name.lower() for name, _ in fields]
+    inside = [inner for _, inner in fields]
+    if not fields:
+        inside = [element_type(type_), *map_types(type_)]
+    return len(set(names)) < len(names) or any(map(has_name_twice, inside))

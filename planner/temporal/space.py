@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from forerun.planner.algebra.nested import has_name_twice
 from forerun.planner.algebra.predicates import split_condition
 from forerun.planner.algebra.relational import (
     Aggregate,
@@ -370,7 +371,9 @@ def is_distributable(type_: DataType) -> bool:
 
 def is_storable(column: Column, *, grouped: bool) -> bool:
     """Return whether Parquet can store the column and, if ``grouped``, whether Spark can group by
-    it, which consolidating weighted rows requires."""
+    it, which consolidating weighted rows requires. No struct is stored that has a name twice."""
+    if has_name_twice(column.type):
+        return False
     name = column.type.name.upper()
     if grouped and "MAP<" in name:
         return False

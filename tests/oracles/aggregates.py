@@ -175,7 +175,9 @@ def _some(items: Items, types: list[DataType]) -> Value:
 
 
 def _first(items: Items, types: list[DataType]) -> Value:
-    return items[0][0] if items else None
+    """A second argument that is true asks to leave NULLs out."""
+    some = [item for item in items if item[1:] != (True,) or item[0] is not None]
+    return some[0][0] if some else None
 
 
 def _last(items: Items, types: list[DataType]) -> Value:

@@ -523,6 +523,24 @@ def _kind_counted(rng: random.Random, tables: list[str]) -> QueryCase:
     return QueryCase((replace(select, items=items),))
 
 
+def _kind_chosen(rng: random.Random, tables: list[str]) -> QueryCase:
+    """Values that an aggregate chooses among rows: where several tie they are the same, which the
+    planner cannot know."""
+    select = _grouped(rng, tables, rng.choice((INNER, OUTER)))
+    value = rng.choice(("a.n", "a.k", "a.d", "a.g"))
+    parts = rng.sample(("a.k", "a.n", "a.d", "a.g"), rng.randint(1, 2))
+    order = ", ".join((*(part for part in parts if part != value), value))
+    only = rng.choice(("", "", f" FILTER (WHERE {_predicate(rng, 'a')})"))
+    name = rng.choice(("max_by", "min_by"))
+    calls = [f"{name}({value}, struct({order})){only}"]
+    if select.group and rng.random() < 0.5:
+        calls.append(f"any_value({rng.choice(select.group)})")
+    if rng.random() < 0.3:
+        calls.append("any_value(CASE WHEN a.n IS NOT NULL THEN 1 END, true)")
+    beside = rng.choice((("count(*)",), ("sum(a.n)", "avg(a.m)"), ("min(a.g)", "max(a.d)"), ()))
+    return QueryCase((replace(select, items=(*select.group, *calls, *beside)),))
+
+
 _STRUCTS = """(SELECT t.*, named_struct('g', t.g, 'deep', named_struct('n', t.n, 'm', t.m)) AS s,
 array(named_struct('k', t.k, 'd', t.d), named_struct('k', t.k + 1, 'd', NULL)) AS items,
 array(t.k, CAST(t.n AS BIGINT)) AS xs, map('u', t.n, 'v', 7) AS mp FROM {} t)"""
@@ -596,9 +614,10 @@ APART: dict[str, Callable[[random.Random, list[str]], QueryCase]] = {
     "sets": _kind_sets, "full": _kind_full, "values": _kind_values,
     "partners": _kind_partners, "ranked": _kind_ranked, "structs": _kind_structs,
     "exploded": _kind_exploded, "counted": _kind_counted, "changed": _kind_changed,
+    "chosen": _kind_chosen,
 }  # fmt: skip
 """Kinds that are only there by name, so that the cases of the others keep their seeds."""
 NESTED = ("structs", "exploded")
 """Kinds over nested values."""
-NOT_ON_SAIL = (*NESTED, "counted")
+NOT_ON_SAIL = (*NESTED, "counted", "chosen")
 """Kinds of which Sail does not read all that Spark does, or not as it does."""

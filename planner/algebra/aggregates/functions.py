@@ -8,6 +8,8 @@ equal fingerprints, costs and states.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from forerun.planner.algebra.aggregates import simple_states as states
 from forerun.planner.algebra.aggregates import types
 from forerun.planner.algebra.aggregates.moments import (
@@ -83,7 +85,12 @@ def _of_pairs(name: str, products: Products, finish: Finish) -> AggregateFunctio
     )
 
 
-def _first_or_last(name: str, *synonyms: str) -> AggregateFunction:
+def _first_or_last(
+    name: str,
+    *synonyms: str,
+    answer: Answer = Answer.ORDER,
+    state: Callable[[AggregateCall, bool], State] | None = None,
+) -> AggregateFunction:
     return AggregateFunction(
         name=name,
         synonyms=synonyms,
@@ -94,6 +101,8 @@ def _first_or_last(name: str, *synonyms: str) -> AggregateFunction:
         duplicates=False,
         same_rows="min",
         by_order=True,
+        answer=answer,
+        state=state,
     )
 
 
@@ -228,7 +237,7 @@ TABLE: tuple[AggregateFunction, ...] = (
     _of_pairs("covar_samp", COVARIANCE, spread(sample=True)),
     _of_pairs("covar_pop", COVARIANCE, spread(sample=False)),
     _of_pairs("corr", CORRELATION, correlation),
-    _first_or_last("any_value"),
+    _first_or_last("any_value", answer=Answer.ANY, state=states.any_state),
     _first_or_last("first", "first_value"),
     _first_or_last("last", "last_value"),
     *_without_states("mode", result=types.first_argument, by_order=True,
@@ -339,7 +348,7 @@ def partial_state(call: AggregateCall, signed: bool) -> State | Reason:
     """The partial state of a call over (``signed``) deltas, or why it has none."""
     known = function(call.name)
     given = tuple(arg.type for arg in call.args)
-    if answer_of(call) is not Answer.BAG and (known.state or known.same_rows):
+    if answer_of(call) is Answer.ORDER and (known.state or known.same_rows):
         return Reason.NOT_DETERMINISTIC
     if known.state is None:
         return Reason.AGGREGATE_FUNCTION

@@ -23,6 +23,7 @@ class Answer(Enum):
 
     BAG = "the rows of the group, in whatever order they come"
     TIES = "which of the rows comes first whose last argument is least or greatest"
+    ANY = "which of the rows is taken, and any may be"
     ORDER = "the order in which the rows come, as far as we know"
 
 
@@ -100,9 +101,11 @@ class AggregateFunction:
     although all of them do not.
 
     ``state`` makes the partial state of a call; the flag says that rows may be taken back, which is
-    never asked where ``retraction`` or ``rounding`` stand against it. None: no state that merges is
-    known. ``state_over``: the argument types that it is right for. ``merged_by`` is the function
-    that computes the value of a group from the values of parts of it, where there is one.
+    never asked where ``retraction`` or ``rounding`` stand against it.
+    Of a function that chooses, the state is a choice among its rows, and the value one among the
+    states: one of the right answers. None: no state that merges is known. ``state_over``: the
+    argument types that it is right for. ``merged_by`` is the function that computes the value of a
+    group from the values of parts of it, where there is one.
     ``same_rows`` is a function with the same values wherever all rows of a group have the same
     argument.
 

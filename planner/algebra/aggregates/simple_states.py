@@ -100,6 +100,36 @@ def self_merging_state(call: AggregateCall, signed: bool) -> State:  # noqa: ARG
     return state_of_parts((part,), _only)
 
 
+def any_state(call: AggregateCall, signed: bool) -> State:  # noqa: ARG001 - never signed
+    """The value of any row so far, and whether there was one: a part of which FILTER leaves nothing
+    has a NULL that is no value of any row. Where NULLs are skipped, it does no harm."""
+    skips = call.args[1:]
+    value = present(call)
+    if skips == (TRUE,):
+
+        def chosen(given: tuple[Scalar, ...], new: New) -> Fold:
+            one = new("value", value.type)
+            return Fold((), ((one, AggregateCall(call.name, (*given, *skips))),), (Ref(one),))
+
+        column = StateColumn("value", value.type)
+        return State((column,), lambda _, new: chosen((value,), new), lambda _: (value,),
+                     chosen, _only)  # fmt: skip
+    columns = (StateColumn("value", value.type), StateColumn("there", BOOLEAN))
+    passes: Scalar = TRUE if call.where is None else Call("<=>", (call.where, TRUE), BOOLEAN)
+
+    def among(given: tuple[Scalar, ...], new: New) -> Fold:
+        one, there = new("value", value.type), new("there", BOOLEAN)
+        calls = (
+            (one, AggregateCall(call.name, (given[0], *skips), where=given[1])),
+            (there, AggregateCall("bool_or", given[1:])),
+        )
+        return Fold((), calls, (Ref(one), Ref(there)))
+
+    return State(
+        columns, lambda _, new: among((value, passes), new), lambda _: (value, passes), among, _only
+    )
+
+
 def truth_states(decisive: Literal) -> Callable[[AggregateCall, bool], State]:
     """States of ``bool_and`` and ``bool_or``: how many rows are true, and how many are false. One
     row that is ``decisive`` settles the value."""

@@ -46,6 +46,8 @@ def _fire(match: Match) -> bool:
     node = match.expression.node
     if not isinstance(node, Aggregate) or not isinstance(node.input, Reference):
         return False
+    if match.expression.origin == RULE.name:
+        return False  # a set of counted values could be counted again, and so on
     if not changes_and_repeats(match.memo, node.input):
         return False
     value, others = _counted(node), _others(node)

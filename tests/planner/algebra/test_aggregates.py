@@ -10,10 +10,11 @@ import pytest
 
 from forerun.planner.algebra.aggregates.functions import TABLE, canonical, function, is_aggregate
 from forerun.planner.algebra.aggregates.functions import partial_state as state_of
+from forerun.planner.algebra.aggregates.states import State
 from forerun.planner.algebra.fingerprint import fingerprint
 from forerun.planner.algebra.relational import Aggregate, AggregateCall, walk
-from forerun.planner.algebra.scalar import Ref
-from forerun.planner.algebra.types import STRING, Column, ColumnId
+from forerun.planner.algebra.scalar import TRUE, Call, Ref
+from forerun.planner.algebra.types import BOOLEAN, STRING, Column, ColumnId
 from forerun.planner.cost import operators
 from forerun.planner.cost.operators import Size
 from forerun.planner.cost.prices import SPARK
@@ -67,10 +68,14 @@ def test_the_functions_that_a_record_names_are_in_the_table() -> None:
             assert name is None or function(name).name == name
 
 
-def test_what_chooses_among_rows_has_no_state() -> None:
+def test_what_depends_on_the_order_of_rows_has_no_state() -> None:
+    """What chooses among rows of which any will do has one, and what chooses among ties."""
     x = Ref(Column(ColumnId(1), "x", STRING))
-    for name, args in (("any_value", (x,)), ("first", (x,)), ("max_by", (x, x))):
-        assert state_of(AggregateCall(name, args), False) is Reason.NOT_DETERMINISTIC
+    known = Call("isnotnull", (x,), BOOLEAN)
+    for name, args in (("any_value", (x,)), ("max_by", (x, x)), ("any_value", (x, TRUE))):
+        assert isinstance(state_of(AggregateCall(name, args), False), State)
+    assert isinstance(state_of(AggregateCall("any_value", (x,), where=known), False), State)
+    assert state_of(AggregateCall("first", (x,)), False) is Reason.NOT_DETERMINISTIC
 
 
 def said(node: ast.AST) -> Iterator[str]:
