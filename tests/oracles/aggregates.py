@@ -238,5 +238,7 @@ _FOLDS: dict[str, Fold] = {
     "corr": _correlation, "bool_and": _every, "bool_or": _some, "first": _first,
     "any_value": _first, "last": _last, "collect_list": _collect, "collect_set": _collect_set,
     "median": _percentile, "percentile": _percentile,
+    # Of the few values of a test, the estimate is the number itself.
+    "approx_count_distinct": lambda items, types: len({row_key((v,)) for v in _present(items)}),
 }  # fmt: skip
 """By canonical names. The formulas are the oracle's own, in two passes over all values."""

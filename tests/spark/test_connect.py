@@ -38,6 +38,7 @@ def test_sums_beside_a_count_of_distinct_values_are_kept_in_their_type(
 
 def test_states_have_the_types_of_spark_where_sail_gives_others(sail: SailEngine) -> None:
     """Of numbers of days, and of what is cut to a unit of time. Nothing else is cast."""
+    sail.session.conf.set("spark.sql.session.timeZone", "UTC")  # a day of another test left its own
     frame = sail.session.sql(
         "SELECT datediff(DATE '2024-02-01', DATE '2024-01-01') AS days, "
         "date_trunc('MONTH', DATE '2024-02-03') AS month, 'x' AS wrong"

@@ -258,7 +258,7 @@ TABLE: tuple[AggregateFunction, ...] = (
     *_without_states("percentile_disc", takes_order=(1, 1), constant=0, answer=Answer.BAG,
                      result=types.ordered_percentile),
     *_without_states("approx_count_distinct", result=types.count_of_known, answer=Answer.BAG,
-                     empty=Empty.ZERO),
+                     empty=Empty.ZERO, duplicates=False, of_counts=("approx_count_distinct", ())),
     *_without_states("regr_count", empty=Empty.ZERO),
     *_without_states(
         "regr_avgx", "regr_avgy", "regr_sxx", "regr_sxy", "regr_syy",

@@ -14,11 +14,12 @@ percentiles are of one expression.
 
 Correct for bags: Spark's ``Percentile`` itself counts equal values before it looks for the place,
 and takes how often a value comes as a third argument; ``median(x)`` is ``percentile(x, 0.5)``. A
-row that FILTER excludes contributes NULL, which both skip. A set takes each value once anyway, and
-is counted where its order does not matter (:mod:`forerun.planner.props.lists`). Values are counted
-of which equal ones are the same: of floating-point numbers 0.0 and -0.0 would be one group. Source:
-the decomposable aggregates of Tempura section 3.2 applied to the multiset of values; Gray et al.,
-"Data cube", 1997, which calls such functions holistic.
+row that FILTER excludes contributes NULL, which both skip. What ``approx_count_distinct`` sees
+twice changes nothing in its registers. A set takes each value once anyway, and is counted where its
+order does not matter (:mod:`forerun.planner.props.lists`). Values are counted of which equal ones
+are the same: of floating-point numbers 0.0 and -0.0 would be one group. Source: the decomposable
+aggregates of Tempura section 3.2 applied to the multiset of values; Gray et al., "Data cube", 1997,
+which calls such functions holistic.
 """
 
 from __future__ import annotations
