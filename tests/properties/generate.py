@@ -525,6 +525,39 @@ def _kind_counted(rng: random.Random, tables: list[str]) -> QueryCase:
     return QueryCase((replace(select, items=items),))
 
 
+def _kind_turned(rng: random.Random, tables: list[str]) -> QueryCase:
+    """PIVOT, UNPIVOT, LATERAL subqueries, time windows, and listed rows in a union."""
+    table, joins, aliases = _from(rng, tables, rng.choice((INNER, OUTER)))
+    inner = Select(("a.k", "a.g", "a.n", "a.m", "a.d"), table, joins, _where(rng, aliases))
+    other, at = rng.choice(tables), "CAST(c4 AS TIMESTAMP)"
+    call = rng.choice(("sum(c2)", "count(*)", "max(c3)", "count(c0)", "min(c4)"))
+    name = rng.choice(("window", "window", "session_window"))
+    slide = rng.choice(("", ", '1 day'")) if name == "window" else ""
+    window = f"{name}({at}, '{rng.choice(('1 day', '3 days', '400 days'))}'{slide})"
+    few, two = rng.choice(("sum(c2)", "count(*)", "max(c3)")), "('a', 'b')"
+    pivot = rng.choice((f"{call} AS one, sum(c2) AS two", call))
+    nulls = rng.choice(("", "INCLUDE NULLS "))
+    ours = f"FROM {other} t WHERE t.k = q.c0"
+    turned = "(SELECT c1, c2, c0 FROM ({0}) q) UNPIVOT " + nulls + "(v FOR w IN (c2, c0 AS kay))"
+    summed = f"SELECT sum(t.n) AS s, count(*) AS r {ours}"
+    listed = "SELECT c0, c1 FROM ({0}) q UNION ALL VALUES (1L, 'a')"
+    first = f"SELECT t.n, t.g {ours} ORDER BY t.n DESC, t.g LIMIT {rng.randint(1, 2)}"
+    outer = rng.choice(
+        (
+            f"SELECT * FROM ({{0}}) q PIVOT ({pivot} FOR c1 IN ('a', 'b' AS bee, NULL AS nil))",
+            f"SELECT a, b FROM (SELECT c1, c2, c3 FROM ({{0}}) q) PIVOT ({few} FOR c1 IN {two})",
+            f"SELECT w, count(*) AS r, sum(v) AS s FROM {turned} GROUP BY w",
+            f"SELECT q.c0, l.s, l.r FROM ({{0}}) q, LATERAL ({summed}) l",
+            f"SELECT q.c0, l.n, l.g FROM ({{0}}) q LEFT JOIN LATERAL ({first}) l ON true",
+            "SELECT c0, x.w FROM ({0}) q, LATERAL (SELECT q.c2 + 1 AS w WHERE q.c2 > 0) x",
+            f"SELECT {window}.start AS s, c1, {call} AS r FROM ({{0}}) q GROUP BY {window}, c1",
+            "SELECT c0, c2 FROM ({0}) q UNION ALL VALUES (41L, 7), (NULL, 1)",
+            f"SELECT c0, count(*) AS r FROM ({listed}) u GROUP BY c0",
+        )
+    )
+    return QueryCase((inner,), outer=outer)
+
+
 def _kind_chosen(rng: random.Random, tables: list[str]) -> QueryCase:
     """Values that an aggregate chooses among rows: where several tie they are the same, which the
     planner cannot know."""
@@ -617,9 +650,10 @@ APART: dict[str, Callable[[random.Random, list[str]], QueryCase]] = {
     "partners": _kind_partners, "ranked": _kind_ranked, "structs": _kind_structs,
     "exploded": _kind_exploded, "counted": _kind_counted, "changed": _kind_changed,
     "chosen": _kind_chosen,
+    "turned": _kind_turned,
 }  # fmt: skip
 """Kinds that are only there by name, so that the cases of the others keep their seeds."""
 NESTED = ("structs", "exploded")
 """Kinds over nested values."""
-NOT_ON_SAIL = (*NESTED, "counted", "chosen")
+NOT_ON_SAIL = (*NESTED, "counted", "chosen", "turned")
 """Kinds of which Sail does not read all that Spark does, or not as it does."""

@@ -1,0 +1,33 @@
+"""Days of queries with PIVOT, UNPIVOT, LATERAL, time windows and listed rows, which are read as
+other operators: on the row interpreter, and on Spark, which reads the texts itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.properties.chunks import check_chunk, starts
+from tests.properties.engines import InterpreterEngine, PlainSparkEngine
+from tests.properties.sessions import spark_session
+from tests.selection import few
+
+CHUNK, DAYS = 20, 400
+
+
+@pytest.mark.parametrize("start", starts(68_000, DAYS, CHUNK, fast=CHUNK))
+def test_what_is_kept_equals_batch(start: int) -> None:
+    engine = InterpreterEngine()
+    with engine.recording():
+        seeds = range(start, start + CHUNK)
+        outcomes = check_chunk(engine, seeds, every_time_point=2, family="turned")
+    assert len(outcomes) >= 0.9 * CHUNK
+    assert sum(outcome.kept > 0 for outcome in outcomes) >= 0.2 * CHUNK
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("start", few(range(69_000, 69_100, 20), 1))
+def test_and_on_spark(start: int) -> None:
+    engine, oracle = PlainSparkEngine(spark_session()), InterpreterEngine()
+    seeds = range(start, start + 20)
+    outcomes = check_chunk(engine, seeds, every_time_point=100, oracle=oracle, family="turned")
+    assert sum(outcome.judged for outcome in outcomes) >= 15
