@@ -84,3 +84,14 @@ def test_repaired_days_equal_batch_on_spark(sessions, tmp_path: Path, start: int
     cases = [random_case(seed) for seed in range(start, start + ON_SPARK)]
     found = check_repairs(cases, tmp_path, *sessions, start)
     assert found["delta"] >= 1
+
+
+@pytest.mark.parametrize("start", starts(73_000, 10 * CHUNK, CHUNK, fast=CHUNK))
+def test_repaired_windows_equal_batch_on_sail(sail: SailEngine, tmp_path: Path, start: int):
+    """Windows that are kept whole, and computed again of the partitions that a correction
+    touches."""
+    cases = [
+        on_sail(random_case(seed, "changed", for_sail=True)) for seed in range(start, start + CHUNK)
+    ]
+    found = check_repairs(cases, tmp_path, sail, PlainSailEngine(sail_session()), start)
+    assert found["delta"] >= 1
