@@ -217,6 +217,28 @@ def _correlation(items: Items, types: list[DataType]) -> Value:
     return together / scale
 
 
+def _line(what: str) -> Fold:
+    """Functions of the line of least squares through (y, x)."""
+
+    def fold(items: Items, types: list[DataType]) -> Value:
+        rows = _complete(items)
+        if not rows:
+            return None
+        of_y, of_x = (_deviations([(row[place],) for row in rows], 0, 0) for place in (0, 1))
+        together = _deviations(rows, 0, 1)
+        if what in ("sxx", "syy", "sxy"):
+            return {"sxx": of_x, "syy": of_y, "sxy": together}[what]
+        if of_x == 0.0:
+            return None
+        if what == "r2":
+            return 1.0 if of_y == 0.0 else (together / math.sqrt(of_y * of_x)) ** 2
+        slope = together / of_x
+        mean_y, mean_x = (total([row[place] for row in rows]) / len(rows) for place in (0, 1))
+        return slope if what == "slope" else mean_y - slope * mean_x
+
+    return fold
+
+
 def _bits(combine: Callable[[int, int], int]) -> Fold:
     def fold(items: Items, types: list[DataType]) -> Value:
         values = _present(items)
@@ -235,7 +257,9 @@ _FOLDS: dict[str, Fold] = {
     "stddev_pop": _spread(sample=False, root=True),
     "var_samp": _spread(sample=True), "var_pop": _spread(sample=False),
     "covar_samp": _spread(sample=True), "covar_pop": _spread(sample=False),
-    "corr": _correlation, "bool_and": _every, "bool_or": _some, "first": _first,
+    **{f"regr_{what}": _line(what) for what in ("sxx", "syy", "sxy", "r2", "slope", "intercept")},
+    "regr_count": _count, "corr": _correlation,
+    "bool_and": _every, "bool_or": _some, "first": _first,
     "any_value": _first, "last": _last, "collect_list": _collect, "collect_set": _collect_set,
     "median": _percentile, "percentile": _percentile,
     # Of the few values of a test, the estimate is the number itself.

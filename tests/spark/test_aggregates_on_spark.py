@@ -20,10 +20,17 @@ ALL = (
 )
 
 
+LINES = (
+    "SELECT g, regr_slope(x, n) AS a, regr_intercept(x, n) AS b, regr_r2(x, n) AS c, "
+    "regr_sxx(n, x) AS d, regr_syy(n, x) AS e, regr_sxy(n, x) AS f, regr_count(x, n) AS h, "
+    "regr_slope(x, 1) AS i, regr_r2(1, n) AS j FROM t0 GROUP BY g"
+)
+
+
 SLOW = [pytest.param(QUERIES[name], marks=pytest.mark.slow) for name in ("best", "correlation")]
 
 
-@pytest.mark.parametrize("sql", [ALL, *SLOW])
+@pytest.mark.parametrize("sql", [ALL, LINES, *SLOW])
 def test_a_day_equals_batch_on_spark(sql: str, spark: Any) -> None:
     tables = {"t0": table(random.Random("spark"), takes_back=False)}
     query = QueryCase((Select(("1",), "t0"),), outer=sql)

@@ -36,12 +36,14 @@ from forerun.planner.algebra.types import BIGINT, BOOLEAN, DOUBLE, Column
 
 Products = tuple[tuple[int, int], ...]
 """Pairs of arguments, by position, whose deviations are multiplied and added up."""
-Finish = Callable[[Scalar, tuple[Scalar, ...]], Scalar]
-"""The value of the function from the count and the sums of products."""
+Finish = Callable[[Scalar, tuple[Scalar, ...], tuple[Scalar, ...]], Scalar]
+"""The value of the function from the count, the means and the sums of products."""
 
 VARIANCE: Products = ((0, 0),)
 COVARIANCE: Products = ((0, 1),)
 CORRELATION: Products = ((0, 1), (0, 0), (1, 1))
+LINE: Products = ((0, 1), (1, 1))
+"""The sums by which a straight line through pairs of (y, x) is found."""
 _LETTERS = "xy"
 
 
@@ -75,7 +77,7 @@ def moments_state(call: AggregateCall, products: Products, finish: Finish) -> St
         return _merged(count, means, dict(zip(products, sums, strict=True)), new)
 
     def finalize(given: tuple[Scalar, ...]) -> Scalar:
-        return finish(given[0], given[len(values) + 1 :])
+        return finish(given[0], given[1 : len(values) + 1], given[len(values) + 1 :])
 
     return State(columns, of_rows, of_row, merge, finalize)
 
@@ -163,7 +165,7 @@ def spread(*, sample: bool, root: bool = False) -> Finish:
     """A variance, covariance or (``root``) standard deviation. NULL over no rows, and of a sample
     of one."""
 
-    def finish(count: Scalar, sums: tuple[Scalar, ...]) -> Scalar:
+    def finish(count: Scalar, _: tuple[Scalar, ...], sums: tuple[Scalar, ...]) -> Scalar:
         value: Scalar = _over(sums[0], _degrees(count, sample=sample))
         value = Call("sqrt", (value,), DOUBLE) if root else value
         return where_more_than(count, ONE if sample else ZERO, value)
@@ -171,7 +173,7 @@ def spread(*, sample: bool, root: bool = False) -> Finish:
     return finish
 
 
-def correlation(count: Scalar, sums: tuple[Scalar, ...]) -> Scalar:
+def correlation(count: Scalar, _: tuple[Scalar, ...], sums: tuple[Scalar, ...]) -> Scalar:
     """Pearson's correlation, NULL over less than two rows. Where an argument is constant it divides
     by zero, as Spark's own: an error under ANSI, else NULL."""
     together, left, right = sums
@@ -179,3 +181,43 @@ def correlation(count: Scalar, sums: tuple[Scalar, ...]) -> Scalar:
     scale = Call("sqrt", (_times(left, right),), DOUBLE)
     divisor = Call("case", (several, scale, Literal("1.0", DOUBLE)), DOUBLE)
     return where_more_than(count, ONE, _over(together, divisor))
+
+
+def total(count: Scalar, _: tuple[Scalar, ...], sums: tuple[Scalar, ...]) -> Scalar:
+    """The one sum itself, as ``regr_sxx`` and the like; NULL over no rows."""
+    return where_more_than(count, ZERO, sums[0])
+
+
+def slope(_: Scalar, __: tuple[Scalar, ...], sums: tuple[Scalar, ...]) -> Scalar:
+    """The slope of the line of least squares, NULL where x is constant, or there is none."""
+    return _where_x_varies(sums[1], _over(sums[0], _not_zero(sums[1])))
+
+
+def intercept(_: Scalar, means: tuple[Scalar, ...], sums: tuple[Scalar, ...]) -> Scalar:
+    """The height of the line at x = 0, NULL where there is no slope."""
+    rise = _times(_over(sums[0], _not_zero(sums[1])), means[1])
+    return _where_x_varies(sums[1], _minus(means[0], rise))
+
+
+def fit(_: Scalar, __: tuple[Scalar, ...], sums: tuple[Scalar, ...]) -> Scalar:
+    """The square of the correlation: NULL where x is constant, else 1 where y is."""
+    together, left, right = sums
+    scale = _not_zero(Call("sqrt", (_times(left, right),), DOUBLE))
+    ratio = _over(together, scale)
+    constant = Call("=", (left, _NOTHING), BOOLEAN)
+    value = Call("case", (constant, Literal("1.0", DOUBLE), _times(ratio, ratio)), DOUBLE)
+    return _where_x_varies(right, value)
+
+
+_NOTHING = Literal("0.0", DOUBLE)
+
+
+def _not_zero(divisor: Scalar) -> Scalar:
+    """A divisor that is never 0, also where a branch of CASE is computed ahead of its condition."""
+    nothing = Call("=", (divisor, _NOTHING), BOOLEAN)
+    return Call("case", (nothing, Literal("1.0", DOUBLE), divisor), DOUBLE)
+
+
+def _where_x_varies(spread_of_x: Scalar, value: Scalar) -> Scalar:
+    varies = Call("<>", (spread_of_x, _NOTHING), BOOLEAN)
+    return Call("case", (varies, value, Literal(None, DOUBLE)), DOUBLE)
