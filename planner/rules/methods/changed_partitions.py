@@ -173,10 +173,11 @@ def _readers(memo: Memo, group: GroupId) -> Iterator[Expression]:
 
 def _is_read_once(memo: Memo, group: GroupId) -> bool:
     """Return whether there is one way from a group up to the result."""
-    while readers := {one.group for one in _readers(memo, group)}:
-        if len(readers) > 1:
+    while readers := list(_readers(memo, group)):
+        twice = any(sum(i.group == group for i in one.inputs) > 1 for one in readers)
+        if twice or len({one.group for one in readers}) > 1:
             return False
-        (group,) = readers
+        group = readers[0].group
     return True
 
 

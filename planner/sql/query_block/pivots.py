@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
-from forerun.planner.algebra.aggregates.functions import function, value_when_empty
+from forerun.planner.algebra.aggregates.functions import function, is_aggregate, value_when_empty
 from forerun.planner.algebra.relational import Filter, Generate, Project, Relation
 from forerun.planner.algebra.scalar import Call, Literal, Ref, Scalar, conjunction
 from forerun.planner.algebra.type_kinds import kind_of
@@ -32,8 +32,12 @@ from forerun.planner.sql.query_block.expressions import ExpressionBinder
 from forerun.planner.sql.query_block.grouping import aggregate_calls, call_name, group
 from forerun.planner.sql.syntax.text import require_only
 
-_KEPT_IN_ARRAYS = "vilcsfeb"
+_KEPT_IN_ARRAYS = frozenset("ilfecb")
 """Kinds of types of which Spark's pivot keeps one value for each column: numbers and booleans."""
+
+
+_NAMED_BY_TEXT = frozenset("ilcsb")
+"""Kinds of constants whose text is the same for Spark and here."""
 
 
 def pivoted(
@@ -98,7 +102,7 @@ def _pivoted(binder: ExpressionBinder, node: exp.Pivot) -> tuple[Relation, tuple
     made = []
     for one, value in zip(several, values, strict=True):
         shown = value
-        if arrays and not all(_is_null_over_nothing(call) for call in aggregate_calls(one.what)):
+        if arrays and not _is_null_over_nothing(one.what.unnest()):
             shown = _null_without_rows(value, above.bind(one.present))
         column = new(internal_name(one.name), shown.type)
         items.append((column, shown))
@@ -151,7 +155,7 @@ def _name_of(binder: ExpressionBinder, value: exp.Expr) -> str:
     bound = binder.bind(value)
     if isinstance(bound, Literal) and bound.text is None:
         return "null"
-    if not isinstance(bound, Literal) or kind_of(bound.type) not in "vilcsb":
+    if not isinstance(bound, Literal) or kind_of(bound.type) not in _NAMED_BY_TEXT:
         raise binder.text.unsupported(value, "a value of PIVOT of this kind", "name it with AS")
     return bound.text or ""
 
@@ -167,9 +171,11 @@ def _for_value(node: exp.Expr, where: exp.Expr) -> exp.Expr:
     return whole
 
 
-def _is_null_over_nothing(call: exp.Expr) -> bool:
-    """Return whether an aggregate of no rows is NULL: a count is 0."""
-    return value_when_empty(function(call_name(call) or "").name) is None
+def _is_null_over_nothing(what: exp.Expr) -> bool:
+    """Return whether it is an aggregate that is NULL of no rows, as a count is not, nor what is
+    computed of it."""
+    name = call_name(what) or ""
+    return is_aggregate(name) and value_when_empty(function(name).name) is None
 
 
 def _null_without_rows(value: Scalar, count: Scalar) -> Scalar:
