@@ -29,6 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from forerun.planner.algebra.fingerprint import fingerprint
 from forerun.planner.algebra.relational import (
     Aggregate,
     Filter,
@@ -54,6 +55,7 @@ from forerun.planner.algebra.types import BOOLEAN, Column, ColumnId
 from forerun.planner.memo.groups import Expression, GroupId, Role, View
 from forerun.planner.memo.memo import Memo
 from forerun.planner.memo.reference import Kept, Reference
+from forerun.planner.memo.tree import original
 from forerun.planner.props.repeatable import Repeats
 from forerun.planner.rules.join_block import tvr_of
 from forerun.planner.search.rule import Match, MemoRule
@@ -83,7 +85,8 @@ def _fire(match: Match) -> bool:
     top = tvr_of(memo, memo.reference(path[-1].group))
     if (Version.NEW, View.SPLIT) in top.edges:
         return False
-    if top.repeats is Repeats.CHOSEN and not _is_read_once(memo, top.new):
+    seen_once = _is_read_once(memo, top.new) and not _has_twin(memo, match.expression.group)
+    if top.repeats is Repeats.CHOSEN and not seen_once:
         return False
     memo.link(top, Version.NEW, View.SPLIT, _replaced(match, window.input, path, by), RULE.name)
     return True
@@ -179,6 +182,16 @@ def _is_read_once(memo: Memo, group: GroupId) -> bool:
             return False
         group = readers[0].group
     return True
+
+
+def _has_twin(memo: Memo, window: GroupId) -> bool:
+    """Return whether the same window is computed elsewhere in the query, as where it reads a named
+    relation twice."""
+    known: dict[GroupId, Relation] = {}
+    mine = fingerprint(original(memo, window, known))
+    others = {memo.leader(one.group) for one in memo.expressions
+              if isinstance(one.node, Window) and not one.dropped and not one.origin}  # fmt: skip
+    return any(fingerprint(original(memo, other, known)) == mine for other in others - {window})
 
 
 def _is_grouped(memo: Memo, group: GroupId) -> bool:
