@@ -325,9 +325,8 @@ def _slots(memo: Memo, keeps: frozenset[View] | None) -> Iterator[Slot]:
 
 def _replaced(memo: Memo) -> Iterator[Tvr]:
     """Yield the TVRs of which some step reads all rows that there were as they were kept."""
-    read = {memo.leader(other) for _, stored in _stored(memo) for one, other in stored
-            if isinstance(one.node, Kept)}  # fmt: skip
-    for group in sorted(read):
+    leaves = (one.node for one in memo.expressions if not one.dropped)
+    for group in sorted({memo.leader(leaf.group) for leaf in leaves if isinstance(leaf, Kept)}):
         tvr = memo.tvr_of(group)
         columns = memo.group(group).columns
         if tvr is not None and all(is_storable(column, grouped=False) for column in columns):

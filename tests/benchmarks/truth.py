@@ -127,7 +127,7 @@ class _Replay:
             added = dict(self._store.added(entry.slot, group, index))
             return added[entry.added]
         if entry.expression is not None:
-            return self._store.stamped(entry.slot, index)
+            return self._store.stored(entry.slot, index, before=entry.reads_before)
         if self._space.memo.group(group).step:
             return self._store.appended(entry.slot, group, index)
         return self._store.read(entry.slot, group, index, before)[0]

@@ -85,8 +85,7 @@ def _fire(match: Match) -> bool:
     top = tvr_of(memo, memo.reference(path[-1].group))
     if (Version.NEW, View.SPLIT) in top.edges:
         return False
-    seen_once = _is_read_once(memo, top.new) and not _has_twin(memo, match.expression.group)
-    if top.repeats is Repeats.CHOSEN and not seen_once:
+    if top.repeats is Repeats.CHOSEN and not _is_seen_once(memo, match.expression.group, top.new):
         return False
     memo.link(top, Version.NEW, View.SPLIT, _replaced(match, window.input, path, by), RULE.name)
     return True
@@ -174,8 +173,11 @@ def _readers(memo: Memo, group: GroupId) -> Iterator[Expression]:
             yield one
 
 
-def _is_read_once(memo: Memo, group: GroupId) -> bool:
-    """Return whether there is one way from a group up to the result."""
+def _is_seen_once(memo: Memo, window: GroupId, group: GroupId) -> bool:
+    """Return whether there is one way from a group up to the result, and no other window that is
+    the same."""
+    if _has_twin(memo, window):
+        return False
     while readers := list(_readers(memo, group)):
         twice = any(sum(i.group == group for i in one.inputs) > 1 for one in readers)
         if twice or len({one.group for one in readers}) > 1:
