@@ -12,8 +12,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from forerun.planner.algebra.aggregates.functions import function
-from forerun.planner.algebra.aggregates.record import Mean
+from forerun.planner.algebra.aggregates.functions import function, is_aggregate
+from forerun.planner.algebra.aggregates.record import Adds, Mean
 from forerun.planner.algebra.dispatch import operator_pass
 from forerun.planner.algebra.predicates import split_condition
 from forerun.planner.algebra.relational import (
@@ -172,26 +172,34 @@ def _of_limit(node: Limit, below: Below, _: Estimator) -> Estimate:
 
 @estimate_of.register(Window)
 def _of_window(node: Window, below: Below, known: Estimator) -> Estimate:
-    added = {
-        column.id: _numbers(node, call, below[0], known)
-        if call.name in _COUNTED
-        else _unknown(column.type, below[0].rows)
-        for column, call in node.calls
-    }
+    added = {}
+    for column, call in node.calls:
+        most, marks = _each(node, call, below[0], known), _adds_up_marks(call, below[0])
+        added[column.id] = _unknown(column.type, below[0].rows)
+        if marks or call.name in _COUNTED:
+            most = math.sqrt(most) if marks else most
+            # As places on a line from 0 on, the share of numbers up to k is k of all.
+            added[column.id] = ColumnEstimate(distinct=most, low=0.0, high=most, width=4.0)
     return Estimate(rows=below[0].rows, columns={**below[0].columns, **added})
 
 
-_COUNTED = ("row_number", "rank", "dense_rank")
+_COUNTED, _MARKS = ("row_number", "rank", "dense_rank"), 2
 
 
-def _numbers(node: Window, call: WindowCall, below: Estimate, known: Estimator) -> ColumnEstimate:
-    """The numbers of rows within partitions of equal size. They begin at 1; as places on a line
-    from 0 on, the share of rows up to k is k of each partition."""
-    partitions = 1.0
-    if call.partition:
-        partitions = _groups(Aggregate(node.input, call.partition, ()), below, known.determined)
-    each = max(1.0, below.rows / max(1.0, partitions))
-    return ColumnEstimate(distinct=each, low=0.0, high=each, width=4.0)
+def _each(node: Window, call: WindowCall, below: Estimate, known: Estimator) -> float:
+    """The rows of a partition, where all have as many."""
+    by = Aggregate(node.input, call.partition, ())
+    partitions = _groups(by, below, known.determined) if call.partition else 1.0
+    return max(1.0, below.rows / max(1.0, partitions))
+
+
+def _adds_up_marks(call: WindowCall, below: Estimate) -> bool:
+    """Return whether it is a running sum of 0 and 1, which numbers the sessions of a partition: one
+    at least, and one for each row at most; so the mean of these by their ratio is taken."""
+    adds = is_aggregate(call.name) and function(call.name).adds is Adds.ARGUMENT and call.order
+    value = call.args[0] if adds else None
+    known = below.columns.get(value.column.id) if isinstance(value, Ref) else None
+    return known is not None and call.args[0].type.is_integer and 0 < known.distinct <= _MARKS
 
 
 @estimate_of.register(Generate)

@@ -38,6 +38,7 @@ from forerun.planner.algebra.types import (
     DataType,
 )
 from forerun.planner.request import ColumnStats, Source, SourceColumn
+from forerun.planner.sql.frontend import read_query
 from forerun.planner.stats.estimate import Estimator
 from forerun.planner.stats.values import drawn, kept, number
 from tests.planner.scalars import call, literal
@@ -273,3 +274,16 @@ def test_a_remainder_has_few_values(name: str, by: int, most: int) -> None:
     rest = Column(ColumnId(990), "rest", BIGINT)
     divided = Call(name, (Ref(O.columns[0]), Literal(str(by), BIGINT)), BIGINT)
     assert rows(Aggregate(Project(O, ((rest, divided),)), (rest,), ())) == pytest.approx(most)
+
+
+def test_a_running_sum_of_marks_numbers_a_few_sessions() -> None:
+    """Between one of a partition and one for each row; of numbers nothing is known."""
+    found = {}
+    for what in ("CASE WHEN qty > 7 THEN 1 ELSE 0 END", "qty"):
+        marked = f"SELECT lk, ln, {what} AS m FROM {LINES.name}"
+        numbered = f"SELECT lk, sum(m) OVER (PARTITION BY lk ORDER BY ln) AS s FROM ({marked})"
+        grouped = read_query(f"SELECT lk, s FROM ({numbered}) GROUP BY lk, s", (LINES,))
+        found[what] = rows(grouped.relation)
+    marks, numbers = found.values()
+    assert rows(read_query(f"SELECT DISTINCT lk FROM {LINES.name}", (LINES,)).relation) < marks
+    assert marks < numbers
