@@ -155,7 +155,7 @@ def test_a_run_is_planned_with_a_sample_of_what_it_pins(case):
     day = open_generation(case.store_uri, spec, DAY, trigger="t", now=NOW)
     prepared = prepare_run(day, 1, now=NOW, settings=EARLY)
     case.commit(prepared)
-    case.deliver("2", *((i, 100) for i in range(100)))
+    case.deliver("2", *((i, 100) for i in range(3000)))  # so many that some are drawn
     last = prepare_run(day, 2, now=NOW, settings=EARLY)
     (first,), (then,) = prepared.result.request.sources, last.result.request.sources
     assert [(name, len(values)) for name, values in first.sample] == [("v", 40)]
