@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from forerun.planner.algebra.describe import label
 from forerun.planner.algebra.relational import Relation, walk
 from forerun.planner.contract.plan_v1 import NotIncremental
 from forerun.planner.errors import Reason
 from forerun.planner.materialize.candidate import Candidate
-from forerun.planner.memo.groups import Role
+from forerun.planner.memo.groups import GroupId, Role
 from forerun.planner.memo.memo import Memo
 from forerun.planner.memo.tree import groups_of
 from forerun.planner.rules.incremental.memo_rules import reason
@@ -23,6 +25,7 @@ def not_incremental(
     reasons: dict[int, Reason | None] = {}
     nodes = list(walk(relation))
     groups = groups_of(memo, relation)
+    early |= _below_whole(nodes, groups, memo, candidate)
     for node in reversed(nodes):
         tvr = memo.tvr_of(groups[id(node)])
         if tvr is None or not tvr.changing or not node.inputs:
@@ -39,6 +42,18 @@ def not_incremental(
         why = reasons[id(node)] or Reason.COST
         waiting.append(NotIncremental(operator=label(node), reason=why))
     return tuple(waiting)
+
+
+def _below_whole(
+    nodes: list[Relation], groups: Mapping[int, GroupId], memo: Memo, candidate: Candidate
+) -> set[int]:
+    """TVRs of what an earlier run has kept whole, and of all that it was made of."""
+    if candidate.extracted is None or not candidate.extracted.gone_on:
+        return set()
+    whole = {memo.leader(group) for group in candidate.extracted.gone_on}
+    tops = (node for node in nodes if memo.leader(groups[id(node)]) in whole)
+    below = (memo.tvr_of(groups[id(node)]) for top in tops for node in walk(top))
+    return {tvr.id for tvr in below if tvr is not None}
 
 
 def _worked_early(memo: Memo, candidate: Candidate) -> set[int]:

@@ -42,7 +42,7 @@ class ExtractedPlan:
     holds the groups that are computed, with the index of the run. ``appended`` holds the partitions
     that are read as a delta although their chain starts in that run; it is empty in a plan that
     :func:`extract_plan` returns. ``relied`` holds the foreign keys that a run depends on, with its
-    index.
+    index. ``gone_on`` are the groups of which a run takes what the run before has kept whole.
     """
 
     solution: Solution
@@ -58,6 +58,7 @@ class ExtractedPlan:
     worked: set[tuple[int, GroupId]] = field(default_factory=set)
     appended: set[Partition] = field(default_factory=set)
     relied: set[tuple[int, ReliedForeignKey]] = field(default_factory=set)
+    gone_on: set[GroupId] = field(default_factory=set)
 
     @property
     def used(self) -> frozenset[Partition]:
@@ -209,6 +210,8 @@ class _Walk:
                 chosen.penalized += count
             if entry.expression is not None and isinstance(entry.expression.node, Relying):
                 chosen.relied |= {(index, one) for one in entry.expression.node.on}
+        if entry.reads_before and entry.slot is not None:
+            chosen.gone_on.add(entry.slot.whole)
         places, partitions = inputs_of(entry, place, index)
         step = self._space.memo.group(place[0]).step
         delta = entry.how is How.READ and step and not entry.reads_before
