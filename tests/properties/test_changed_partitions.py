@@ -57,10 +57,14 @@ def windows(rng: random.Random, history: History) -> Relation:
     order = tuple(SortKey(key, rng.random() < 0.5, rng.random() < 0.5) for key in keys)
     args = (Ref(columns[NUMBER]),) if name in ("lag", "sum") else ()
     made = Column(ColumnId(5000), "made", BIGINT if name == "sum" else INT)
-    call = WindowCall(name, args, partition, order)
-    rows: Relation = Window(history.scan, ((made, call),))
+    calls = [(made, WindowCall(name, args, partition, order))]
+    if rng.random() < 0.4:  # beside it one of fewer, more or other partitions
+        others = tuple(columns[name] for name in rng.choice(((KEY,), (GROUP,), (KEY, GROUP))))
+        beside = Column(ColumnId(5003), "beside", BIGINT)
+        calls.append((beside, WindowCall("count", (), others, ())))
+    rows: Relation = Window(history.scan, tuple(calls))
     if rng.random() < 0.4:
-        few_of = (partition[0], columns[NUMBER], made)
+        few_of = (partition[0], columns[NUMBER], *(column for column, _ in calls))
         rows = Project(rows, tuple((column, Ref(column)) for column in few_of))
     if rng.random() < 0.4:
         rows = Filter(rows, Call(">", (Ref(made), Literal("1", made.type)), BOOLEAN))

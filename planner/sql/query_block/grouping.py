@@ -19,6 +19,7 @@ from forerun.planner.sql.binding.calls import require_fit
 from forerun.planner.sql.binding.coercion import cast
 from forerun.planner.sql.binding.identifiers import internal_name
 from forerun.planner.sql.binding.scope import parts_of
+from forerun.planner.sql.query_block.conditions import SUBQUERIES
 from forerun.planner.sql.query_block.expressions import ExpressionBinder
 from forerun.planner.sql.query_block.grouping_sets import (
     GroupingSets,
@@ -29,7 +30,6 @@ from forerun.planner.sql.query_block.grouping_sets import (
 from forerun.planner.sql.syntax.text import QueryText, require_only
 
 _WRAPPERS = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
-_OPAQUE = (exp.Subquery, exp.Select, exp.SetOperation, exp.Exists)
 
 
 def aggregate_calls(root: exp.Expr) -> list[exp.Expr]:
@@ -39,7 +39,7 @@ def aggregate_calls(root: exp.Expr) -> list[exp.Expr]:
     stack: list[tuple[exp.Expr, bool]] = [(root, False)]
     while stack:
         node, windowed = stack.pop()
-        if isinstance(node, _OPAQUE):
+        if isinstance(node, SUBQUERIES):
             continue
         if isinstance(node, exp.Window):
             parts = [*(node.args.get("partition_by") or ()), node.args.get("order")]
@@ -84,7 +84,7 @@ class GroupKeys:
                 return Ref(of_subquery)
         if not self.keys or isinstance(node, exp.Literal | exp.Null | exp.Boolean):
             return None
-        if any(True for _ in node.find_all(*_OPAQUE, exp.Window)) or aggregate_calls(node):
+        if any(True for _ in node.find_all(*SUBQUERIES, exp.Window)) or aggregate_calls(node):
             return None
         if not self._resolves(node):
             return None
@@ -267,7 +267,7 @@ def group(
     subqueries = tuple(
         (node, by_scalar[scalar])
         for node, scalar in (written or {}).values()
-        if scalar in by_scalar and any(True for _ in node.find_all(*_OPAQUE))
+        if scalar in by_scalar and any(True for _ in node.find_all(*SUBQUERIES))
     )
     keys_of = GroupKeys(binder.text, binder, by_scalar, subqueries)
     return ExpressionBinder(binder.context, binder.scope, relation, known, keys_of)

@@ -42,10 +42,10 @@ from forerun.planner.algebra.types import (
 )
 from forerun.planner.sql.binding.binder import Binder
 from forerun.planner.sql.binding.coercion import cast
+from forerun.planner.sql.query_block.conditions import SUBQUERIES
 
 _WINDOW, _SESSION = "window", "session_window"
 _STRETCH = parse_type("STRUCT<start:TIMESTAMP,end:TIMESTAMP>")
-_OPAQUE = (exp.Subquery, exp.Select, exp.SetOperation, exp.Exists)
 _LENGTHS = {
     "week": 604_800_000_000, "day": 86_400_000_000, "hour": 3_600_000_000, "minute": 60_000_000,
     "second": 1_000_000, "millisecond": 1_000, "microsecond": 1,
@@ -64,7 +64,7 @@ def time_windows(roots: Sequence[exp.Expr]) -> list[exp.Expr]:
 
 
 def _below(node: exp.Expr) -> Iterator[exp.Expr]:
-    if isinstance(node, _OPAQUE):
+    if isinstance(node, SUBQUERIES):
         return
     if is_time_window(node):
         yield node

@@ -12,6 +12,7 @@ from forerun.planner.algebra.types import Column, DataType
 from forerun.planner.sql.binding.binder import Binder
 from forerun.planner.sql.binding.calls import require_fit
 from forerun.planner.sql.binding.identifiers import internal_name
+from forerun.planner.sql.query_block.conditions import SUBQUERIES
 from forerun.planner.sql.query_block.grouping import call_name
 from forerun.planner.sql.query_block.window_rules import (
     check_function,
@@ -21,8 +22,6 @@ from forerun.planner.sql.query_block.window_rules import (
 )
 from forerun.planner.sql.syntax.text import require_only
 
-_OPAQUE = (exp.Subquery, exp.Select, exp.SetOperation, exp.Exists)
-
 
 def window_calls(root: exp.Expr) -> list[exp.Window]:
     """The window functions of this block below ``root``."""
@@ -30,7 +29,7 @@ def window_calls(root: exp.Expr) -> list[exp.Window]:
     stack = [root]
     while stack:
         node = stack.pop()
-        if isinstance(node, _OPAQUE):
+        if isinstance(node, SUBQUERIES):
             continue
         if isinstance(node, exp.Window):
             found.append(node)
