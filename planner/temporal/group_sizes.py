@@ -58,6 +58,13 @@ class GroupSizes:
         self._lost: dict[tuple[TvrId, int, int], float] = {}
         self._withdrawn_of: dict[tuple[GroupId, int, int], float] = {}
 
+    def is_added_up(self, source: str) -> bool:
+        """Return whether the rows of a source have to be added up to know which are there: those of
+        a changelog. Of a source that only grows, and of which files are taken back, they lie in the
+        files that are left."""
+        found = self._sources[source]
+        return found.changing and found.change == "changelog" and not found.proven
+
     def learn(self, found: Iterable[tuple[Slot, Observed]]) -> None:
         """Replace estimates by what earlier runs counted. Call it before asking for any size, since
         sizes are cached."""

@@ -27,6 +27,7 @@ from forerun.planner.memo.memo import Memo
 from forerun.planner.memo.reference import Kept, Stamped
 from forerun.planner.memo.relying import Relying
 from forerun.planner.props.repeatable import Repeats
+from forerun.planner.tvr.signed import WEIGHT
 
 Key = tuple[ColumnId, ...]
 """The columns by whose hash rows are distributed, in order; empty if any distribution will do."""
@@ -245,8 +246,9 @@ def join_keys(join: Join) -> tuple[Key, Key]:
 
 
 def aggregate_key(node: Aggregate) -> Key:
-    """Return the grouping columns as a key."""
-    return tuple(sorted(key.id for key in node.keys))
+    """Return the grouping columns as a key, a weight left out: rows that lie together by the others
+    need not be shuffled to be grouped by it as well, and nothing is ever kept by it."""
+    return tuple(sorted(key.id for key in node.keys if key.name != WEIGHT))
 
 
 def window_key(node: Window) -> Key:

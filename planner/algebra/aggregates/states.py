@@ -109,7 +109,8 @@ class State:
     ``of_rows`` makes a state of the rows of a group; with a weight column, of rows that count as
     often as it says, which may be less than zero times. ``of_row`` is the state of a single row.
     ``merge`` makes one state of several, given their columns. ``finalize`` computes the value of
-    the call from a state, reading no rows.
+    the call from a state, reading no rows. ``weighted`` gives, from the state of rows that all
+    count as often as the weight says, the state of them so counted; None where that is not known.
     """
 
     columns: tuple[StateColumn, ...]
@@ -117,6 +118,7 @@ class State:
     of_row: Callable[[Column | None], tuple[Scalar, ...]]
     merge: Callable[[tuple[Scalar, ...], New], Fold]
     finalize: Callable[[tuple[Scalar, ...]], Scalar]
+    weighted: Callable[[tuple[Scalar, ...], Column], tuple[Scalar, ...]] | None = None
 
 
 def finished(states: Iterable[State], merged: Sequence[Scalar]) -> tuple[Scalar, ...]:
@@ -177,7 +179,19 @@ def state_of_parts(
         pairs = zip(parts, columns, strict=True)
         return fold([AggregateCall(part.merge, (column,)) for part, column in pairs], new)
 
-    return State(tuple(part.column for part in parts), of_rows, of_row, merge, finalize)
+    def weighted(columns: tuple[Scalar, ...], weight: Column) -> tuple[Scalar, ...]:
+        pairs = zip(parts, columns, strict=True)
+        return tuple(_times(part, column, weight) for part, column in pairs)
+
+    columns = tuple(part.column for part in parts)
+    adds_up = all(part.merge == "sum" for part in parts)
+    return State(columns, of_rows, of_row, merge, finalize, weighted if adds_up else None)
+
+
+def _times(part: StatePart, value: Scalar, weight: Column) -> Scalar:
+    if part.is_count:
+        return Call("*", (value, Ref(weight)), BIGINT)
+    return times_weight(value, weight, part.column.type)
 
 
 def _settled(part: StatePart, value: Scalar) -> Scalar:

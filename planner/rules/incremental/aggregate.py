@@ -183,8 +183,28 @@ def _partial(
     columns: tuple[Column, ...],
     ids: ColumnIds,
 ) -> Relation:
+    """Return the states of a delta, one for each group. Of rows with weights it is one for each
+    group and weight, where states can be taken as often as the weight says: values are then added
+    up as those of plain rows are, and multiplied once for all of a group. Weights alone are
+    added up as they are."""
     node = _as_aggregate(node)
-    return states_of(delta.relation, node.keys, initial(node, delta.weight, signed, ids), columns)
+    states = (*_must(_states(node, signed)), _HIDDEN)
+    weight, scaled = delta.weight, [state.weighted for state in states]
+    counts = all(column.type == BIGINT for state in states for column in state.columns)
+    if weight is None or not node.keys or None in scaled or counts:
+        fold = initial(node, weight, signed, ids)
+        return states_of(delta.relation, node.keys, fold, columns)
+    fold = initial(node, None, signed, ids)
+    values: list[Scalar] = []
+    start = 0
+    for state in states:
+        end = start + len(state.columns)
+        if state.weighted is not None:
+            values += state.weighted(fold.values[start:end], weight)
+        start = end
+    rows = folded(delta.relation, (*node.keys, weight), fold)
+    named = zip(columns[len(node.keys) :], values, strict=True)
+    return Project(rows, (*((key, Ref(key)) for key in node.keys), *named))
 
 
 def _singles(
