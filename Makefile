@@ -13,7 +13,7 @@ STAMPS := $(CURDIR)/.forerun/stamps
 STORE ?= file
 SCALE ?=
 
-.PHONY: help setup jars s3-server kafka postgres cds lock format check docs unit test test-all matrix mutate demo up bench-smoke bench-tpch bench-tpcds bench-plan bench-methods bench-scale bench-night bench-backfill bench-repair bench-prices bench-samples bench-sources bench-wrong bench-late bench-schedule bench-choosing bench-streaming clean
+.PHONY: help setup jars s3-server kafka postgres cds lock format check docs unit test test-all matrix mutate demo up bench-smoke bench-tpch bench-tpcds bench-plan bench-methods bench-scale bench-night bench-backfill bench-repair bench-rolling bench-prices bench-samples bench-sources bench-wrong bench-late bench-schedule bench-choosing bench-streaming clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -134,6 +134,9 @@ bench-prices: setup ## a suite's queries as batch and early, and how well prices
 
 bench-repair: setup ## published days of TPC-H repaired after late rows, against batch anew (SF=1): docs/lab/benchmarks.md
 	.venv/bin/python -m tests.benchmarks repair --scale $(or $(SF),1)
+
+bench-rolling: setup ## reports over the last 28 days, day after day, against batch, resumable (SF=10): docs/lab/benchmarks.md
+	.venv/bin/python -m tests.benchmarks rolling --scale $(or $(SF),10)
 
 bench-backfill: setup ## thirty days as a backfill, against one wide batch, resumable (SF=1): docs/lab/benchmarks.md
 	.venv/bin/python -m tests.benchmarks backfill --scale $(or $(SF),1)

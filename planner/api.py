@@ -160,7 +160,7 @@ def _result(read: Reading, compared: ComparedPlans) -> PlanResult:
         report=request.report,
         sql=request.sql,
         method=chosen.kind,
-        current=request.current,
+        current=request.own_run(request.current),
         # For the user's own text, it does not matter what is declared.
         sources=_source_tables(
             read, frozenset() if chosen.is_text else read.relied, is_text=chosen.is_text
@@ -199,6 +199,7 @@ def _context(read: Reading, best: MethodPlanned, chosen: ExtractedPlan) -> Stage
         itemized(request.settings.prices),
         request.settings.small_sides,
         request.current if request.settings.exact_sums else 0,
+        request.counted,
     )
 
 
@@ -219,10 +220,10 @@ def _runs(read: Reading, best: MethodPlanned) -> tuple[tuple[Run, ...], tuple[Fa
         used.update(builder.used)
         point = request.points[run - 1]
         built[run] = Run(
-            index=run,
+            index=request.own_run(run),
             weight=point.weight,
             opened=True,
-            base=base,
+            base=request.own_run(base) if base else 0,
             stages=stages,
             estimated_cost=stated(cost),
             arrived=point.arrived,
@@ -231,7 +232,7 @@ def _runs(read: Reading, best: MethodPlanned) -> tuple[tuple[Run, ...], tuple[Fa
             unchanged=tuple(sorted(unchanged.sources(extracted.solution.spans[index]))),
         )
         base = run
-    runs = tuple(built.get(i) or _idle(i, request) for i in range(1, last + 1))
+    runs = tuple(built.get(i) or _idle(i, request) for i in request.own_points)
     return runs, tuple(used[name] for name in sorted(used))
 
 
@@ -253,7 +254,7 @@ def _idle(index: int, request: PlanRequest) -> Run:
     point = request.points[index - 1]
     committed = any(run.index == index for run in request.committed)
     return Run(
-        index=index,
+        index=request.own_run(index),
         weight=point.weight,
         opened=committed,
         base=0,
@@ -286,17 +287,17 @@ def _batch_runs(read: Reading, best: MethodPlanned) -> tuple[Run, ...]:
             work=stated_work(in_stage),
         )
         built[run] = Run(
-            index=run,
+            index=request.own_run(run),
             weight=point.weight,
             opened=True,
-            base=base,
+            base=request.own_run(base) if base else 0,
             stages=(stage,),
             estimated_cost=stated(cost),
             arrived=point.arrived,
             early_result=early,
         )
         base = run
-    return tuple(built.get(i) or _idle(i, request) for i in range(1, last + 1))
+    return tuple(built.get(i) or _idle(i, request) for i in request.own_points)
 
 
 def _source_tables(

@@ -104,12 +104,15 @@ class TimePoint:
 class Committed:
     """An earlier run of this day that is committed, and the families it holds partitions of;
     ``bytes``: of these partitions, as they were counted in the store. ``unchanged``: the growing
-    sources of which nothing had come since the committed run before it."""
+    sources of which nothing had come since the committed run before it. ``starts``: of the time
+    point that stands for earlier days, the runs, as they are counted over these days, in which its
+    families started."""
 
     index: int
     families: tuple[Family, ...]
     bytes: int = 0
     unchanged: tuple[str, ...] = ()
+    starts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,7 +222,9 @@ class PlanRequest:
     are then as they are over all days, and the result has the number of the day as its last column
     (:mod:`forerun.planner.lifting`). ``repairable``: the day may be repaired, so states are kept in
     the form from which rows can be taken back, where there is one, also of sources whose rows only
-    come.
+    come. ``runs_before``: how many runs the earlier days had from which this one inherits what they
+    have kept (:mod:`forerun.include.runs.inheriting`). The first time point, which is committed,
+    then stands for all of them, and what is kept counts runs on over the days; 0 for none.
     """
 
     report: str
@@ -240,3 +245,17 @@ class PlanRequest:
     batch_because: str = ""
     days: Days | None = None
     repairable: bool = False
+    runs_before: int = 0
+
+    def own_run(self, index: int) -> int:
+        """Return which of the day's own runs the ``index``-th time point is; 0 for earlier days."""
+        return index - 1 if self.runs_before else index
+
+    @property
+    def own_points(self) -> range:
+        """The time points of the day's own runs."""
+        return range(2 if self.runs_before else 1, len(self.points) + 1)
+
+    def counted(self, index: int) -> int:
+        """Return the number by which what is kept knows the run of a time point."""
+        return self.own_run(index) + self.runs_before

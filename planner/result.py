@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from forerun.planner.algebra.relational import Relation
 from forerun.planner.contract.plan_v1 import Plan
 from forerun.planner.materialize.artifacts import ArtifactFamilies
-from forerun.planner.materialize.candidate import PlanDecision
+from forerun.planner.materialize.candidate import Candidate, PlanDecision
 from forerun.planner.materialize.portfolio import ComparedPlans
 from forerun.planner.request import PlanRequest
 from forerun.planner.rules.normalize.driver import AppliedRewrite
@@ -51,6 +51,10 @@ class PlanResult:
         """``batch``, ``own-batch``, or the name of the method whose plan was chosen."""
         chosen = self.decision.chosen
         return chosen.kind if chosen.is_batch else self.compared.best.method.name
+
+    def opened(self, one: Candidate) -> tuple[int, ...]:
+        """Return which of the day's own runs a plan that was compared opens."""
+        return tuple(map(self.request.own_run, one.opened))
 
     @property
     def request(self) -> PlanRequest:

@@ -86,13 +86,14 @@ def goes_too_often(
     return bool(found.collect())
 
 
-def with_taken_back(source: ManifestSource, rows: Frame, gone: Frame) -> Frame:
+def with_taken_back(source: ManifestSource, rows: Frame, gone: Frame | None) -> Frame:
     """The rows of a delivery with a weight each, and those of files that are gone taken back. Files
-    of a changelog have weights; those of ``gone`` then count the other way round."""
+    of a changelog have weights; those of ``gone``, if there are any, then count the other way
+    round."""
     columns = [quoted(column.name) for column in source.columns]
     weight = _W if source.change == "changelog" else "CAST(1 AS BIGINT)"
     came = rows.selectExpr(*columns, f"{weight} AS {_W}")
-    return came.union(gone.selectExpr(*columns, f"-{weight} AS {_W}"))
+    return came if gone is None else came.union(gone.selectExpr(*columns, f"-{weight} AS {_W}"))
 
 
 def _error(text: str) -> str:

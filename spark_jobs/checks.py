@@ -71,7 +71,8 @@ def _parts(work: Work, source: ManifestSource) -> tuple[_Part, ...]:
     whole = _files(work, source, "snapshot")
     if manifest.final and not sum(file.rows for file in whole):
         return (_Part("snapshot", wanted),)
-    rows_go = source.change == "changelog" or bool(manifest.base_generation)
+    from_others = bool(manifest.base_generation or manifest.inherits)
+    rows_go = source.change == "changelog" or from_others
     by_parts = () if rows_go else tuple(one for one in wanted if one.holds_by_parts)
     if manifest.final and _files(work, source, "delta") == whole:
         return (_Part("snapshot", wanted),)

@@ -168,7 +168,8 @@ def _run_stages(work: Work, progress: Progress) -> list[StageRecord]:
             )
         done[output.family] = output
         if output.family != RESULT_FAMILY:
-            work.engine.add_partition(plan.family(output.family), bound(work.store, output))
+            written = replace(output, run=work.inputs.counted(output.run))
+            work.engine.add_partition(plan.family(output.family), bound(work.store, written))
         progress(_line(number, record, work))
         if why_stop(plan, [record.metrics for record in records]):
             break

@@ -18,6 +18,7 @@ from forerun.include.sources.delivery import delivery, read_pin, verify_pin
 from forerun.include.sources.widening import same_type
 from forerun.include.state.commits import check_buckets, read_chain, verify_partition
 from forerun.include.state.fence import refuse_closed
+from forerun.include.state.inherited import Inherited, read_inherited
 from forerun.include.state.layout import Generation
 from forerun.include.state.records import (
     ArtifactPartition,
@@ -55,6 +56,7 @@ class Inputs:
     pins: dict[str, Pin]
     base_pins: dict[str, Pin]
     chain: tuple[RunCommit, ...]
+    inherited: Inherited = Inherited()  # noqa: RUF009 - a frozen value
 
     def files(self, source: SourceInput) -> tuple[PinnedFile, ...]:
         """The files of a snapshot, or of a delivery: what the pin has over the base's pin."""
@@ -62,7 +64,8 @@ class Inputs:
         if source.version == "snapshot":
             return pin.files
         declared = self.manifest.source(source.source)
-        if base is not None and (self.manifest.base_generation or declared.withdrawn):
+        from_others = self.manifest.base_generation or self.inherited.day
+        if base is not None and (from_others or declared.withdrawn):
             return came(find_corrections(base, pin))
         return delivery(pin, base)
 
@@ -73,8 +76,21 @@ class Inputs:
         return self.manifest.source(source.source).withdrawn
 
     def partitions(self, family: str) -> tuple[ArtifactPartition, ...]:
-        """The committed partitions of a family, oldest first."""
-        return tuple(a for commit in self.chain for a in commit.artifacts if a.family == family)
+        """The committed partitions of a family, oldest first: inherited ones before the day's own.
+        Their runs are counted over all these days."""
+        own = (replace(a, run=self.counted(a.run)) for c in self.chain for a in c.artifacts)
+        return tuple(a for a in (*self.inherited.partitions, *own) if a.family == family)
+
+    def earlier_days(self) -> tuple[Generation, ...]:
+        """The generations of earlier days that have a partition which some stage may read."""
+        named = {family.id for family in self.families()}
+        read = [one.folder for one in self.inherited.partitions if one.family in named]
+        days = self.inherited.of_days(self.at.report)
+        return tuple(at for at in days if any(one.startswith(f"{at.folder}/") for one in read))
+
+    def counted(self, run: int) -> int:
+        """Return the number by which what is kept knows a run of the day."""
+        return self.inherited.runs_before + run
 
     def sources(self, *stages: Stage) -> tuple[SourceInput, ...]:
         """Every view of a source that these stages read, once; by default all stages of the run."""
@@ -94,6 +110,7 @@ def load_inputs(store: StoreReader, at: Generation, plan: Plan) -> Inputs:
     _check_plan(plan)
     run = plan.run
     manifest = read_manifest(store, at, run.index)
+    inherited = read_inherited(store, at) if manifest.inherits else Inherited()
     if manifest.base != run.base:
         raise ContractError(
             f"the plan goes on from run {run.base}, the manifest from run {manifest.base}",
@@ -115,7 +132,7 @@ def load_inputs(store: StoreReader, at: Generation, plan: Plan) -> Inputs:
     base_pins = {s.name: read_pin(store, s.base_pin) for s in manifest.sources if s.base_pin}
     _check_unchanged(run, manifest)
     chain = tuple(read_chain(store, base_at(at, manifest), tip=manifest.base))
-    return Inputs(at, plan, manifest, pins, base_pins, chain)
+    return Inputs(at, plan, manifest, pins, base_pins, chain, inherited)
 
 
 def _check_unchanged(run: Run, manifest: Manifest) -> None:
@@ -160,6 +177,8 @@ def verify_read(store: StoreReader, inputs: Inputs, written: Sequence[ArtifactPa
         _verify_kept(store, inputs, family.id)
     if inputs.manifest.base_generation:
         refuse_closed(store, base_at(inputs.at, inputs.manifest))
+    for earlier in inputs.earlier_days():
+        refuse_closed(store, earlier)
 
 
 def verify_stage_read(
@@ -204,8 +223,10 @@ def bind_inputs(engine: Engine, store: StoreReader, inputs: Inputs) -> None:
             # A source that rewriting has dropped is none of the plan's; the text still names it.
             read = reads.get(view.source, ())
             rows = consolidated(engine, source, rows, once=only_adds(files), reads=read)
-        if withdrawn := inputs.withdrawn(view):
-            rows = with_taken_back(source, rows, read_files(engine, source, withdrawn))
+        withdrawn = inputs.withdrawn(view)
+        if withdrawn or (source.takes_back and view.version == "delta"):
+            gone = read_files(engine, source, withdrawn) if withdrawn else None
+            rows = with_taken_back(source, rows, gone)
         engine.bind_view(view.view, rows)
     for family in inputs.families():
         engine.open_family(family, store.uri(f"{inputs.at.artifacts}/{family.id}"))

@@ -95,7 +95,7 @@ class PlainQuery:
     def _prepare(
         self, what: str, sql: str, *, own_batch: Literal["always", "never"] = "never"
     ) -> tuple[Day, PreparedRun]:
-        once = replace(self.spec.policy, results_at=(), problem="pdw")
+        once = replace(self.spec.policy, results_at=(), problem="pdw", inherit_days=0)
         spec = replace(self.spec, name=f"{self.spec.name}__{what}", sql=sql, policy=once)
         now = spec.points(self.day)[-1]
         settings = Settings(own_batch=own_batch, prices=self.runner.engine.prices)

@@ -84,7 +84,8 @@ def entry_of(day: Day, commit: RunCommit) -> LedgerEntry:
         days_in_query=commit.metrics.days_in_query,
         engine=commit.metrics.engine,
         kept=()
-        if manifest.base_generation  # what a repair adds to a family is no size of a day
+        # What a repair, or a day that inherits, adds to a family is no size of a day.
+        if manifest.base_generation or manifest.inherits
         else tuple((planned.family(a.family).fingerprint, a.rows) for a in commit.artifacts),
     )
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 
 from forerun.include.days.handle import Day
 from forerun.include.days.sinks.day_rows import ReportDay
 from forerun.include.days.sinks.tables import check_sink
 from forerun.include.reports.spec import ReportSpec, SourceSpec
-from forerun.include.sources.corrections import rewritten
+from forerun.include.sources.corrections import find_corrections, rewritten, went
 from forerun.include.sources.delivery import delivery, read_pin, same_table, verify_pin
 from forerun.include.sources.pins import pin_source
+from forerun.include.state.inherited import Inherited, read_inherited
 from forerun.include.state.layout import Generation
 from forerun.include.state.records import Manifest, ManifestSource, Pin, PinnedFile, decode, encode
-from forerun.include.state.store import Store, StoreReader, put_or_get
+from forerun.include.state.store import StoreReader, put_or_get
 from forerun.planner.errors import ForerunError, RequestError
 
 
@@ -49,7 +50,8 @@ def manifest_of(
     of = ReportDay(report=at.report, day=day.date, store=store.root)
     check_sink(spec.published_to, of, final=day.is_final(run))
     before = pins_of(store, at, base)
-    sources = tuple(_pinned(store, source, day.date, now, before) for source in spec.sources)
+    inherited = read_inherited(store, at) if spec.policy.inherit_days else Inherited()
+    sources = tuple(_pinned(day, source, now, before, inherited) for source in spec.sources)
     manifest = Manifest(
         report=at.report,
         day=at.day,
@@ -61,6 +63,7 @@ def manifest_of(
         sources=sources,
         expectations=spec.expectations,
         incomplete=tuple(incomplete),
+        inherits=bool(inherited.day),
     )
     data, _ = put_or_get(store, key, encode(manifest))
     manifest = decode(Manifest, data, key)
@@ -99,17 +102,24 @@ def pins_of(store: StoreReader, at: Generation, run: int) -> dict[str, str]:
 
 
 def _pinned(
-    store: Store, source: SourceSpec, day: date, now: datetime, before: dict[str, str]
+    day: Day, source: SourceSpec, now: datetime, before: dict[str, str], inherited: Inherited
 ) -> ManifestSource:
-    key, pin = pin_source(store, source, day, now)
+    key, pin = pin_source(day.store, source, day.date, now)
     growing = source.arrival == "growing"
-    base_pin = before.get(source.name, "")
+    takes_back = day.spec.takes_back(source)
+    from_before = "" if before else inherited.pin(source.name)
+    base_pin = before.get(source.name, from_before)
     withdrawn: tuple[PinnedFile, ...] = ()
     if base_pin:
-        base = read_pin(store, base_pin)
+        base = read_pin(day.store, base_pin)
         same_table(pin, base)
-        withdrawn = rewritten(source, base, pin) if growing else ()
-        if not withdrawn:
+        # An earlier day's files may have been written again with what they held.
+        changes = find_corrections(base, pin) if from_before else ()
+        if from_before and takes_back:
+            withdrawn = went(changes)
+        elif growing:
+            withdrawn = rewritten(source, base, pin)
+        if not withdrawn and not (from_before and (takes_back or not changes)):
             delivery(pin, base, growing=growing)
     return ManifestSource(
         name=source.name,
@@ -122,4 +132,5 @@ def _pinned(
         key=source.key,
         expectations=source.expectations,
         withdrawn=withdrawn,
+        takes_back=takes_back,
     )

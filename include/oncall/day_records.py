@@ -17,6 +17,7 @@ from forerun.include.reports.run_policy import Retries
 from forerun.include.reports.spec import AssetEvent, ReportSpec
 from forerun.include.state.commits import read_chain
 from forerun.include.state.failure import Failure, read_failures
+from forerun.include.state.inherited import Inherited, read_inherited
 from forerun.include.state.layout import Generation, day_folder, pointer_key
 from forerun.include.state.ledger_entry import LedgerEntry
 from forerun.include.state.pointers import Pointer, read_published
@@ -73,6 +74,7 @@ class DayRecords:
     failures: tuple[Failure, ...] = ()
     broken: tuple[str, ...] = ()
     verdict: ReadingVerdict | None = None
+    inherited: Inherited = Inherited()  # noqa: RUF009 - a frozen value
 
     @property
     def date(self) -> date:
@@ -188,6 +190,7 @@ def read_day_records(store: StoreReader, report: str, day: str) -> DayRecords | 
         told=read_told(store, at),
         failures=read_failures(store, at),
         broken=broken_promises(store, chain),
+        inherited=read_inherited(store, at),
         verdict=newest_verdict(store, plan.question.id) if plan and plan.question else None,
     )
 

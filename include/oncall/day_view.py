@@ -11,6 +11,7 @@ from forerun.include.days.manifests import read_manifest
 from forerun.include.days.publishing import failed_checks
 from forerun.include.oncall.day_records import DayRecords, PlanFile
 from forerun.include.oncall.plan_changes import PlanVersion, versions
+from forerun.include.runs.day_request import there_before
 from forerun.include.sources.delivery import read_pin
 from forerun.include.sources.statistics import forecast
 from forerun.include.state.layout import numbers
@@ -185,7 +186,8 @@ def _expected(
     if not growing:
         return tuple((point, whole) for point in records.points)
     begins = records.spec.begins(records.date)
-    fractions = forecast(records.points, begins, [source], history)
+    before = there_before(records.spec, records.date)
+    fractions = forecast(records.points, begins, [source], history, before)
     return tuple(
         (point, round(whole * by_source[source]))
         for point, by_source in zip(records.points, fractions, strict=True)

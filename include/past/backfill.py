@@ -292,7 +292,7 @@ def _asked(
     day = begun or open_generation(
         store_uri, spec, found.date, trigger=f"backfill-{digest_of(spec.digest)[:16]}", now=now
     )
-    asked = ask_for_run(day, spec.runs, now=now, settings=settings)
+    asked = ask_for_run(day, spec.runs, now=now, settings=settings, by_itself=True)
     if found.asked is not None and isinstance(asked, AskedRun) and _moved(found.asked, asked):
         raise SourcesMovedError(
             f"the sources of {spec.name} of {found.date} changed since they were looked at",
@@ -319,7 +319,7 @@ def _looked_at(
             return BackfillDay(date=day, standing="blocked", what=f"not complete: {what}")
         begun = _begun(store_uri, spec, day)
         handle = begun.imagined() if begun else imagine_generation(store_uri, spec, day, now=now)
-        asked = ask_for_run(handle, spec.runs, now=now, settings=settings)
+        asked = ask_for_run(handle, spec.runs, now=now, settings=settings, by_itself=True)
     except ForerunError as error:
         return BackfillDay(date=day, standing="blocked", what=error.message)
     if isinstance(asked, AskedRun):

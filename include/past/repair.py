@@ -313,4 +313,5 @@ def _source(source: SourceSpec, repair: Repair, base: Base | None) -> ManifestSo
         key=source.key,
         expectations=source.expectations,
         withdrawn=withdrawn,
+        takes_back=repair.day.spec.takes_back(source),
     )

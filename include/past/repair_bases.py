@@ -15,7 +15,8 @@ from forerun.include.days.handle import Day
 from forerun.include.days.manifests import read_manifest
 from forerun.include.sources.corrections import Correction, find_copies, find_corrections, went
 from forerun.include.sources.delivery import read_pin
-from forerun.include.state.commits import read_chain
+from forerun.include.state.commits import first_lost, read_chain
+from forerun.include.state.inherited import read_inherited
 from forerun.include.state.layout import Generation
 from forerun.include.state.records import Manifest, Pin, PinnedFile, RunCommit
 from forerun.include.state.store import StoreReader
@@ -72,6 +73,11 @@ def find_bases(
         if record.repairs or record.spec != day.spec.digest:
             continue
         seen = True
+        inherited = read_inherited(store, at).day if day.spec.policy.inherit_days else ""
+        if inherited:
+            what, why = f"generation {at.generation}", f"it goes on from the state of {inherited}"
+            unusable.append(Unusable(what=what, why=why))
+            continue
         chain = read_chain(store, at)
         for tip in range(len(chain), 0, -1):
             if not chain[tip - 1].artifacts:
@@ -104,7 +110,9 @@ def _base(
     copies: Sequence[str],
 ) -> Base:
     manifest = read_manifest(store, at, chain[-1].run)
-    _refuse_lost(store, chain)
+    missing = first_lost(store, (one for commit in chain for one in commit.artifacts))
+    if missing:
+        raise _NotReadableError(f"{missing} is gone", hint="")
     before = {source.name: read_pin(store, source.pin) for source in manifest.sources}
     changes = {name: find_corrections(before[name], pin) for name, (_, pin) in pins.items()}
     found: dict[str, PinnedFile] = {}
@@ -125,17 +133,6 @@ def _base(
         changes=changes,
         copies=found,
     )
-
-
-def _refuse_lost(store: StoreReader, chain: Sequence[RunCommit]) -> None:
-    """Files of partitions are looked for by name and size; what is in them is compared by the run
-    that reads them."""
-    for partition in (one for commit in chain for one in commit.artifacts):
-        start = len(partition.folder) + 1
-        there = {file.key[start:]: file.size for file in store.list(partition.folder)}
-        for file in partition.files:
-            if there.get(file.name) != file.size:
-                raise _NotReadableError(f"{partition.folder}/{file.name} is gone", hint="")
 
 
 def _and_more(uris: Sequence[str]) -> str:

@@ -165,6 +165,16 @@ Over = Weekly | Monthly | PeriodsFrom | Trailing
 """Which days of a source a report reads."""
 
 
+def moved_share(over: Over, period: Period | None) -> float:
+    """Return which part of the days that a report reads the next report reads anew, of a report of
+    a day, or of a ``period``; of a period to date on the average. 0 where all of them are new."""
+    if over == period:
+        return 0.0
+    step = period.days[0] if period else 1
+    days = over.days_back if isinstance(over, Trailing) else sum(over.days) / 4
+    return step / days if step < days else 0.0
+
+
 def days_from(first: date, last: date) -> tuple[date, ...]:
     """Return all days from one to another, both of them among them."""
     return tuple(first + number * _DAY for number in range((last - first).days + 1))

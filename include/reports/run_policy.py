@@ -9,14 +9,16 @@ from itertools import pairwise
 from typing import Literal
 from zoneinfo import ZoneInfo
 
-from forerun.include.reports.clock import parse_time
+from forerun.include.reports.clock import DAY_S, parse_time
 from forerun.include.reports.fields import SpecError, take_fields
 from forerun.include.reports.hours import Hours, daily_curve
 from forerun.include.reports.keywords import names_its_fields
 from forerun.include.reports.lengths import Length
+from forerun.include.reports.period import Period
 from forerun.include.reports.start_when import PriceAtMost, StartWhen, start_text
 
-_DAY_S = 24 * 3600
+MOST_INHERITING = 100
+"""So many days in a row may inherit: each adds a partition to what is read."""
 _ANY_DAY = date(2026, 1, 1)
 
 
@@ -100,6 +102,9 @@ class RunPolicy:
     expected_repairs: float = 0.0
     """How often a day is repaired after it is published, on the average: what a repair would save,
     times that, is what a final run may spend on state; 0 for nothing."""
+    inherit_days: int = 0
+    """How many days in a row may go on from what the day before has kept, for a report over a
+    rolling range; then one is computed anew. 0 for none: each day is computed by itself."""
     choose: Choose | None = None
     """Choose the times for each day, in place of fixed ones."""
     prices: tuple[Hours, ...] = ()
@@ -121,8 +126,8 @@ class RunPolicy:
 
     @property
     def is_repairable(self) -> bool:
-        """Return whether what a day keeps is to serve its repairs, too."""
-        return self.expected_repairs > 0
+        """Return whether what a day keeps is to serve its repairs or later days, too."""
+        return self.expected_repairs > 0 or self.inherit_days > 0
 
     def __post_init__(self) -> None:
         take_fields(self, "RunPolicy")
@@ -157,11 +162,25 @@ class RunPolicy:
                 f"the run policy expects {self.expected_repairs:g} repairs",
                 hint="Give how many repairs a day has on the average: 0 or more, such as 0.1.",
             )
+        self._check_inheriting()
         self._check_results()
         self._take_prices()
         self._check_triggers()
         if self.choose is not None:
             self._check_choice(self.choose)
+
+    def _check_inheriting(self) -> None:
+        if not 0 <= self.inherit_days <= MOST_INHERITING:
+            raise SpecError(
+                f"the run policy has {self.inherit_days} days in a row inherit",
+                hint=f"Give how many: 28, at most {MOST_INHERITING}; or 0 for none.",
+            )
+        if self.inherit_days and self.expected_repairs:
+            raise SpecError(
+                "the run policy has days inherit, and expects repairs",
+                hint="State that later days go on from serves repairs, too: leave "
+                "expected_repairs out.",
+            )
 
     def _check_counts(self) -> None:
         if self.batch_after_losses < 0:
@@ -199,7 +218,7 @@ class RunPolicy:
 
     def _price_at(self, run: RunTime) -> float:
         curve = daily_curve(self.prices, _ANY_DAY, 1, ZoneInfo("UTC"), "the prices of the report")
-        return curve.at(curve.start + parse_time(run.at, "the time of a run").seconds % _DAY_S)
+        return curve.at(curve.start + parse_time(run.at, "the time of a run").seconds % DAY_S)
 
     def _check_choice(self, choose: Choose) -> None:
         if len(self.runs) != choose.at_most:
@@ -234,3 +253,22 @@ class RunPolicy:
                     hint="Name early runs by their numbers from 1, each once, such as "
                     "results_at=(1, 2).",
                 )
+
+
+def check_in_period(policy: RunPolicy, period: Period | None, report: str) -> None:
+    """Refuse runs before the period begins, and what is decided for days by themselves."""
+    shortest = period.days[0] if period else 1
+    first = policy.runs[0]
+    if parse_time(first.at, "a run").seconds < -(shortest - 1) * DAY_S:
+        what = f"its shortest period, of {shortest} days," if period else "its day"
+        raise SpecError(
+            f"report {report}: the run at {first.at} is before {what} begins",
+            hint="-3d 12:00 is noon of the third day before the last one of a period."
+            if period
+            else "Give it a period, such as Weekly(), or write 00:00 or later.",
+        )
+    if period and policy.choose is not None:
+        raise SpecError(
+            f"report {report} has a period, and chooses the times of its runs",
+            hint="Times are chosen for a day: name them instead of choose, such as -3d 24:00.",
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Literal
@@ -371,6 +371,20 @@ def check_foreign_keys(sources: Sequence[SourceSpec]) -> None:
                     f"{what}: {taking_back[0]} is a changelog, whose rows may go and come again",
                     hint="Leave the foreign key out: it is of no use where rows are taken back.",
                 )
+
+
+def check_rolling(moves_by: Mapping[SourceSpec, float], report: str) -> None:
+    """Refuse days that inherit where there is nothing to inherit: no range, or other rows each day.
+    ``moves_by``: how far the range of each source moves, 0 for one that is not rolling."""
+    daily = [s.name for s, by in moves_by.items() if s.arrival == "growing" and s.has_day_folders
+             and not by]  # fmt: skip
+    if daily or not any(moves_by.values()):
+        what = f"source {daily[0]} has other rows on each day" if daily else "no rolling range"
+        raise SpecError(
+            f"report {report} has days inherit, and {what}",
+            hint="A day goes on from the one before where both read nearly the same rows: give it "
+            "over=Trailing(days_back=28), or leave inherit_days out.",
+        )
 
 
 def _type(source: SourceSpec, name: str, what: str) -> DataType:

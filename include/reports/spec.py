@@ -30,9 +30,17 @@ from forerun.include.reports.fields import SpecError, label, take_fields
 from forerun.include.reports.keywords import names_its_fields
 from forerun.include.reports.names import check_name, check_unique
 from forerun.include.reports.parameters import Parameter, check_parameters, day_parameters, with_due
-from forerun.include.reports.period import Monthly, Period, PeriodsFrom, Trailing, Weekly, days_from
+from forerun.include.reports.period import (
+    Monthly,
+    Period,
+    PeriodsFrom,
+    Trailing,
+    Weekly,
+    days_from,
+    moved_share,
+)
 from forerun.include.reports.places import check_place
-from forerun.include.reports.run_policy import RunPolicy, RunTime
+from forerun.include.reports.run_policy import RunPolicy, RunTime, check_in_period
 from forerun.include.reports.session import Session
 from forerun.include.reports.shadow import Shadow
 from forerun.include.reports.sinks import (
@@ -44,7 +52,12 @@ from forerun.include.reports.sinks import (
     VersionedFolder,
 )
 from forerun.include.reports.sizes import parse_bytes
-from forerun.include.reports.source import MOST_SAMPLED, SourceSpec, check_foreign_keys
+from forerun.include.reports.source import (
+    MOST_SAMPLED,
+    SourceSpec,
+    check_foreign_keys,
+    check_rolling,
+)
 from forerun.include.reports.start_when import (
     AfterRows,
     Every,
@@ -185,6 +198,20 @@ class ReportSpec:
             f"report {self.name} has no source {name}",
             hint=f"Its sources are {', '.join(s.name for s in self.sources)}.",
         )
+
+    def moves_by(self, source: SourceSpec) -> float:
+        """Return which part of a growing source's rows the next report reads anew, where both read
+        folders of days and mostly the same ones: a trailing range, or a period to date. 0 for other
+        sources."""
+        if source.over is None or source.arrival != "growing" or not source.has_day_folders:
+            return 0.0
+        return moved_share(source.over, self.period)
+
+    def takes_back(self, source: SourceSpec) -> bool:
+        """Return whether rows of a source that only grows are taken back on some days: of a report
+        whose days inherit, those of the days that leave a trailing range."""
+        trails = isinstance(source.over, Trailing)
+        return trails and self.policy.inherit_days > 0 and self.moves_by(source) > 0
 
     def awaits(self, run: int) -> tuple[AssetEvent, ...]:
         """The assets whose events the wait before a run looks for: before the final run those of
@@ -334,7 +361,9 @@ def _check_report(spec: ReportSpec) -> None:
     check_unique([source.name.lower() for source in spec.sources], f"report {spec.name}: source")
     check_foreign_keys(spec.sources)
     parse_zone(spec.timezone)
-    _check_period(spec)
+    check_in_period(spec.policy, spec.period, spec.name)
+    if spec.policy.inherit_days:
+        check_rolling({source: spec.moves_by(source) for source in spec.sources}, spec.name)
     last = spec.policy.runs[-1]
     start = parse_time(last.at, "the final run")
     for deadline in (spec.deadline, *(due.at for due in spec.calendar)):
@@ -367,23 +396,4 @@ def _check_report(spec: ReportSpec) -> None:
             f"report {spec.name} has early results, and the sink {type(spec.sink).__name__}",
             hint="Who reads a table cannot tell a part of a day from the whole. Use "
             "VersionedFolder: its pointer says which of the two a version is.",
-        )
-
-
-def _check_period(spec: ReportSpec) -> None:
-    """Refuse runs before the period begins, and what is decided for days by themselves."""
-    shortest = spec.period.days[0] if spec.period else 1
-    first = spec.policy.runs[0]
-    if parse_time(first.at, "a run").seconds < -(shortest - 1) * DAY_S:
-        what = f"its shortest period, of {shortest} days," if spec.period else "its day"
-        raise SpecError(
-            f"report {spec.name}: the run at {first.at} is before {what} begins",
-            hint="-3d 12:00 is noon of the third day before the last one of a period."
-            if spec.period
-            else "Give it a period, such as Weekly(), or write 00:00 or later.",
-        )
-    if spec.period and spec.policy.choose is not None:
-        raise SpecError(
-            f"report {spec.name} has a period, and chooses the times of its runs",
-            hint="Times are chosen for a day: name them instead of choose, such as -3d 24:00.",
         )

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 from forerun.include.days.handle import Day
 from forerun.include.days.manifests import pins_of, read_manifest
 from forerun.include.machine.settings import allowed_functions
 from forerun.include.reports.run_policy import RunPolicy
-from forerun.include.reports.spec import ReportSpec
+from forerun.include.reports.spec import ReportSpec, SourceSpec
 from forerun.include.runs.fitted_prices import prices_in
 from forerun.include.sources.delivery import read_pin
 from forerun.include.sources.samples import Drawable, with_samples
@@ -30,7 +31,10 @@ def sources_at(day: Day, pins: Mapping[str, Pin], point: TimePoint) -> tuple[Sou
     """The sources as they are pinned at a time point, with samples."""
     spec = day.spec
     found = with_overlaps(
-        tuple(to_source(s, pins[s.name], point.fraction(s.name)) for s in spec.sources),
+        tuple(
+            _taking_back(s, spec, to_source(s, pins[s.name], point.fraction(s.name)))
+            for s in spec.sources
+        ),
         {s.name: pins[s.name].files for s in spec.sources},
     )
     if all(source.sample == 0 for source in spec.sources):
@@ -43,6 +47,13 @@ def sources_at(day: Day, pins: Mapping[str, Pin], point: TimePoint) -> tuple[Sou
         for s in spec.sources
     }
     return with_samples(found, drawable, filtered)
+
+
+def _taking_back(source: SourceSpec, spec: ReportSpec, found: Source) -> Source:
+    """The source as one of which rows are taken back, if that is what a report's days do."""
+    if not spec.takes_back(source):
+        return found
+    return replace(found, change="changelog", proven=source.change == "append_only")
 
 
 def first_sources(
@@ -64,8 +75,15 @@ def first_sources(
 def forecast_points(day: Day, history: Sequence[LedgerEntry]) -> tuple[TimePoint, ...]:
     spec = day.spec
     growing = [source.name for source in spec.sources if source.arrival == "growing"]
-    fractions = forecast(day.points, spec.begins(day.date), growing, history)
+    before = there_before(spec, day.date)
+    fractions = forecast(day.points, spec.begins(day.date), growing, history, before)
     return time_points(spec.weights, fractions)
+
+
+def there_before(spec: ReportSpec, day: date) -> dict[str, float]:
+    """Return which part of a rolling range is there when its last day begins, by source."""
+    days = {one.name: len(one.days_on(day)) for one in spec.sources if spec.moves_by(one)}
+    return {name: 1.0 - 1.0 / count for name, count in days.items()}
 
 
 def committed_run(

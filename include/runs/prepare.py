@@ -38,13 +38,15 @@ from forerun.include.runs.day_request import (
     sql_of,
     unchanged_in,
 )
+from forerun.include.runs.inheriting import going_on, inherit
 from forerun.include.runs.losing_days import why_batch, why_measured
 from forerun.include.runs.misread import why_by_the_text
 from forerun.include.runs.observed import observed
-from forerun.include.runs.state_for_repairs import with_state_left
+from forerun.include.runs.state_left import following_of, with_state_left
 from forerun.include.state.backoff import Backoff
 from forerun.include.state.fence import closed_through
 from forerun.include.state.given_up import read_given_up
+from forerun.include.state.inherited import read_inherited
 from forerun.include.state.layout import Generation, day_folder, spec_key
 from forerun.include.state.ledger_entry import LedgerEntry
 from forerun.include.state.opening import open_store
@@ -180,7 +182,8 @@ class Asking(TypedDict, total=False):
     """The keywords by which a run is planned. ``method`` is ``auto`` by default. ``points``
     replaces the forecast of what arrives when, and ``holds`` says what is there now, if not what
     the forecast has for this run; ``incomplete`` says which sources were known not to be complete,
-    and what is missing; ``lost`` names families that are kept and cannot be read any more."""
+    and what is missing; ``lost`` names families that are kept and cannot be read any more;
+    ``by_itself``: nothing is inherited that was not before."""
 
     now: Required[datetime]
     method: Method
@@ -189,6 +192,7 @@ class Asking(TypedDict, total=False):
     incomplete: Sequence[tuple[str, str]]
     holds: TimePoint
     lost: Collection[str]
+    by_itself: bool
 
 
 def prepare_run(day: Day, run: int, **asking: Unpack[Asking]) -> PreparedRun:
@@ -213,12 +217,14 @@ def planned(asked: AskedRun) -> PreparedRun:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedRun:
     """A run that is pinned and still to be planned: its pins by source, and its planning request.
-    ``tiny`` is that of :class:`PreparedRun`."""
+    ``tiny`` is that of :class:`PreparedRun`; ``inherited_days`` is how many days in a row have
+    inherited up to this one."""
 
     day: Day
     pins: Mapping[str, Pin]
     request: PlanRequest
     tiny: bool
+    inherited_days: int
 
 
 def ask_for_run(day: Day, run: int, **asking: Unpack[Asking]) -> AskedRun | PreparedRun:
@@ -248,6 +254,8 @@ def ask_for_run(day: Day, run: int, **asking: Unpack[Asking]) -> AskedRun | Prep
             skip_reason=given_up.why,
         )
     incomplete = asking.get("incomplete", ())
+    by_itself = asking.get("by_itself", False)
+    inherited = read_inherited(store, at) if by_itself else inherit(day, asking["now"])
     manifest, pins = manifest_of(day, run, asking["now"], incomplete=incomplete)
     chain = day.chain(tip=manifest.base)
     record_history(day, chain)
@@ -264,7 +272,7 @@ def ask_for_run(day: Day, run: int, **asking: Unpack[Asking]) -> AskedRun | Prep
         points=times,
         current=run,
         committed=tuple(committed_run(store, at, one, asking.get("lost", ())) for one in chain),
-        unchanged=unchanged_in(manifest) if chain else (),
+        unchanged=unchanged_in(manifest) if chain or inherited.families else (),
         observed=observed(history),
         method="progressive" if forced and method == "auto" else method,
         may_open=None if points else chosen.may_open,
@@ -273,9 +281,10 @@ def ask_for_run(day: Day, run: int, **asking: Unpack[Asking]) -> AskedRun | Prep
         parameters=day.parameters,
         repairable=spec.policy.is_repairable,
     )
+    request = going_on(request, inherited, day, manifest, asking.get("lost", ()))
     request = _by_what_is_known(day, request, history, pins, holds)
     tiny = bytes_at_hand(pins, chain) < TINY_BYTES
-    return AskedRun(day=day, pins=pins, request=request, tiny=tiny)
+    return AskedRun(day=day, pins=pins, request=request, tiny=tiny, inherited_days=inherited.days)
 
 
 def _by_what_is_known(
@@ -294,13 +303,14 @@ def _by_what_is_known(
 
 def store_plan(asked: AskedRun, result: PlanResult, *, planning_s: float) -> PreparedRun:
     """Store a plan under a key of its own: two planners of one run do not meet."""
-    chosen = with_state_left(asked.request, result, asked.day.spec.policy.expected_repairs)
+    following = following_of(asked.request, asked.day.spec, asked.inherited_days)
+    chosen = with_state_left(asked.request, result, following)
     return replace(stored(asked, chosen), result=result, planning_s=planning_s)
 
 
 def stored(asked: AskedRun, chosen: Plan) -> PreparedRun:
     """Store a plan that was made for a run."""
-    day, run = asked.day, asked.request.current
+    day, run = asked.day, asked.request.own_run(asked.request.current)
     day.refuse_closed()  # a chain that clean-up was taking apart would have looked shorter
     key = day.at.plan(run, uuid.uuid4().hex[:12])
     day.store.put(key, encode_plan(chosen))

@@ -57,7 +57,7 @@ def prepare_units(units: Sequence[AskedUnit]) -> PreparedUnits:
     """
     asked = [_or_error(unit.ask) for unit in units]
     of_group = [
-        Member(request=a.request, points=u.points)
+        Member(request=a.request, points=(*_earlier_days(a), *u.points))
         for u, a in zip(units, asked, strict=True)
         if isinstance(a, AskedRun) and u.points
     ]
@@ -76,6 +76,11 @@ def prepare_units(units: Sequence[AskedUnit]) -> PreparedUnits:
     alone = (run for run, unit in zip(runs, units, strict=True) if not unit.points)
     planning_s += sum(run.planning_s for run in alone if isinstance(run, PreparedRun))
     return PreparedUnits(tuple(runs), together, planning_s)
+
+
+def _earlier_days(asked: AskedRun) -> tuple[int, ...]:
+    """The time point of the earlier days that a request goes on from, which is none of a group."""
+    return (0,) if asked.request.runs_before else ()
 
 
 def _stored(

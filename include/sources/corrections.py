@@ -72,6 +72,11 @@ def rewritten(source: SourceSpec, before: Pin, now: Pin) -> tuple[PinnedFile, ..
     return went(find_corrections(before, now))
 
 
+def still_lie_there(files: Iterable[PinnedFile]) -> bool:
+    """Return whether all files lie where they were pinned, as they were."""
+    return all(map(_lies_there, files))
+
+
 def find_copies(
     files: Sequence[PinnedFile], folders: Sequence[str], source: SourceSpec
 ) -> dict[str, PinnedFile]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 from forerun.include.reports.spec import SourceSpec
@@ -202,19 +203,24 @@ def forecast(
     starts: datetime,
     growing: Sequence[str],
     history: Sequence[LedgerEntry],
+    before: Mapping[str, float] = MappingProxyType({}),
 ) -> tuple[Mapping[str, float], ...]:
     """The fraction of each growing source that is expected at each run; 1 at the last.
 
     From earlier days, where a source has some (mean of what each run had seen, as a fraction of
-    what the last run saw); else as if it arrived evenly from the start of the day to the last run.
+    what the last run saw); else as if it arrived evenly from the start of the day to the last run,
+    but for what was there ``before``, by source.
     """
     even = _evenly(spec_points, starts)
     curves = {name: _curve(name, len(spec_points), history) for name in growing}
     fractions: list[Mapping[str, float]] = []
     for i, by_clock in enumerate(even):
-        before = fractions[-1] if fractions else {}
-        now = {name: (curve[i] if curve else by_clock) for name, curve in curves.items()}
-        fractions.append({name: max(before.get(name, 0.0), f) for name, f in now.items()})
+        earlier = fractions[-1] if fractions else {}
+        now = {
+            name: curve[i] if curve else by_clock + before.get(name, 0.0) * (1.0 - by_clock)
+            for name, curve in curves.items()
+        }
+        fractions.append({name: max(earlier.get(name, 0.0), f) for name, f in now.items()})
     return tuple(fractions)
 
 

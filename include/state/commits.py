@@ -8,7 +8,7 @@ Whatever no commit of the chain names is never read.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from forerun.include.state.backoff import Backoff
 from forerun.include.state.fence import refuse_closed
@@ -165,12 +165,24 @@ def verify_partition(store: StoreReader, partition: ArtifactPartition) -> None:
             raise _broken(partition, name, "was written again after the commit")
 
 
-def lost_families(store: StoreReader, chain: Sequence[RunCommit]) -> dict[str, str]:
+def first_lost(store: StoreReader, partitions: Iterable[ArtifactPartition]) -> str:
+    """Return the key of the first file of some partitions that is gone, or has another size; "" if
+    all are there. What is in them is compared by the run that reads them."""
+    for partition in partitions:
+        start = len(partition.folder) + 1
+        there = {file.key[start:]: file.size for file in store.list(partition.folder)}
+        for file in partition.files:
+            if there.get(file.name) != file.size:
+                return f"{partition.folder}/{file.name}"
+    return ""
+
+
+def lost_families(store: StoreReader, partitions: Iterable[ArtifactPartition]) -> dict[str, str]:
     """Return the families of which a partition is not what its commit says, each with what is
     wrong. Whatever a run reads it verifies by itself; this is for who plans again after one has
     failed."""
     lost: dict[str, str] = {}
-    for partition in (one for commit in chain for one in commit.artifacts):
+    for partition in partitions:
         try:
             verify_partition(store, partition)
         except ArtifactError as error:

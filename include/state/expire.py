@@ -25,6 +25,7 @@ from datetime import timedelta
 from forerun.include.state.backoff import Backoff
 from forerun.include.state.fence import close_through, closed_through
 from forerun.include.state.file_store import FileStore
+from forerun.include.state.inherited import read_inherited
 from forerun.include.state.layout import (
     Generation,
     clock_key,
@@ -75,9 +76,11 @@ def expire(store: Store, report: str, keep: Retention, *, dry_run: bool = False)
     before = min(floor, now - timedelta(hours=keep.orphan_hours).total_seconds())
     gone: list[StoredFile] = []
     days = sorted(store.folders(f"reports/{part(report, 'report')}"), reverse=True)
+    used = _inherited(store, report, days[: keep.days], keep.generations)
     for position, day in enumerate(days):
         generations = keep.generations if position < keep.days else 0
-        gone += _generations(store, report, day, generations, floor, dry_run=dry_run)
+        oldest = min((one for at, one in used if at == day), default=0)
+        gone += _generations(store, report, day, generations, oldest, floor, dry_run=dry_run)
         gone += _attempts(store, report, day, before, dry_run=dry_run)
     for day in store.folders(f"results/{report}"):
         gone += _versions(store, report, day, keep.versions, floor, dry_run=dry_run)
@@ -102,14 +105,36 @@ def store_clock(store: Store) -> float:
     return put.modified
 
 
+def _inherited(
+    store: Store, report: str, days: Sequence[str], generations: int
+) -> set[tuple[str, int]]:
+    """Return the day and number of each generation from which one that is kept has inherited."""
+    kept = (
+        Generation(report, day, str(number))
+        for day in days
+        for number in _numbered(store, report, day)[-generations:]
+    )
+    return {
+        (earlier.day, earlier.number)
+        for at in kept
+        for earlier in read_inherited(store, at).of_days(report)
+    }
+
+
+def _numbered(store: Store, report: str, day: str) -> list[int]:
+    names = store.folders(day_folder(report, day))
+    return sorted(int(name) for name in names if name.isdigit())
+
+
 def _generations(
-    store: Store, report: str, day: str, kept: int, floor: float, *, dry_run: bool
+    store: Store, report: str, day: str, kept: int, used: int, floor: float, *, dry_run: bool
 ) -> list[StoredFile]:
-    """Close and delete the generations of a day but the newest ``kept``, unless the day is at work.
-    What was closed before, and not deleted to the end, goes too."""
-    known = sorted((n for n in store.folders(day_folder(report, day)) if n.isdigit()), key=int)
+    """Close and delete the generations of a day but the newest ``kept``, and those from number
+    ``used`` on (0 for none), unless the day is at work. What was closed before, and not deleted to
+    the end, goes too."""
+    known = [str(number) for number in _numbered(store, report, day)]
     closed = closed_through(store, report, day)
-    spare = known[: max(0, len(known) - kept)]
+    spare = [n for n in known[: max(0, len(known) - kept)] if not used or int(n) < used]
     last = max([closed, *map(int, spare)])
     doomed = [name for name in known if int(name) <= last]
     if not doomed:

@@ -8,6 +8,7 @@
     spools/<source>/<digest>/<n>-<token>.parquet
     reports/<report>/claim.json
     reports/<report>/<day>/<generation>/generation.json
+    reports/<report>/<day>/<generation>/inherited.json
     reports/<report>/<day>/<generation>/schedule/<n>.json
     reports/<report>/<day>/<generation>/manifests/run-<i>.json
     reports/<report>/<day>/<generation>/plans/run-<i>-<attempt>.json
@@ -173,6 +174,10 @@ class Generation:
     @property
     def record(self) -> str:
         return f"{self.folder}/generation.json"
+
+    @property
+    def inherited(self) -> str:
+        return f"{self.folder}/inherited.json"
 
     def schedule(self, number: int) -> str:
         return f"{self.schedules}/{number}.json"

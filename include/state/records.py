@@ -182,8 +182,8 @@ class ManifestSource:
     """A source of a run: its pin, the base run's pin ("" for none), what is declared of it.
 
     ``withdrawn``: files that the base run has read and this one's pin does not have, as a repair
-    can still read them. Their rows are taken back, so the delivery has a weight for each row.
-    """
+    can still read them. Their rows are taken back, so the delivery has a weight for each row; so
+    it has where rows are taken back on other days (``takes_back``)."""
 
     name: str
     pin: str
@@ -195,6 +195,7 @@ class ManifestSource:
     expectations: tuple[Expectation, ...] = ()
     key: tuple[str, ...] = ()
     withdrawn: tuple[PinnedFile, ...] = later(())
+    takes_back: bool = later(False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,12 +204,11 @@ class Manifest:
     back.
 
     ``base`` is the last committed run when this one was planned, 0 for none. ``final`` says that
-    the run must make the result; ``expectations`` are those of the result. ``share`` is read
-    by nothing: former versions had a group of reports there that borrowed from each other.
-    ``incomplete``: the sources that were not complete when the final run was let go on all the
-    same, each with what was missing. ``base_generation``: the generation of the day that ``base``
-    is a run of, where it is another one, as for the run of a repair; empty for this one.
-    """
+    the run must make the result; ``expectations`` are those of the result. ``incomplete``: sources
+    that were not complete when the final run was let go on all the same, each with what was
+    missing. ``base_generation``: the generation of the day that ``base`` is a run of, where it is
+    another one, as of a repair. ``inherits``: the day goes on from an earlier one. ``share`` is
+    read by nothing, and was of former versions."""
 
     report: str
     day: str
@@ -222,6 +222,7 @@ class Manifest:
     share: str | bool = ""
     incomplete: tuple[tuple[str, str], ...] = later(())
     base_generation: str = later("")
+    inherits: bool = later(False)
 
     @property
     def own_base(self) -> int:
@@ -239,8 +240,7 @@ class Manifest:
 class ArtifactFile:
     """A file of an artifact: its name within the folder, and what must still be true of it.
 
-    ``identity`` is the etag on S3; on a local disk it is empty and ``checksum`` decides.
-    """
+    ``identity`` is the etag on S3; on a local disk it is empty and ``checksum`` decides."""
 
     name: str
     size: int

@@ -28,6 +28,7 @@ from forerun.include.days.run_times import RunTimes, own_times, read_times, stor
 from forerun.include.reports.clock import parse_time
 from forerun.include.reports.cluster import Cluster
 from forerun.include.reports.run_policy import Retries
+from forerun.include.runs.inheriting import as_by_itself
 from forerun.include.runs.prepare import AskedRun, ask_for_run, imagine_generation
 from forerun.include.sources.statistics import time_points
 from forerun.include.state.cluster_report import DayForecast, WantedDay, WantedRun
@@ -342,10 +343,10 @@ class _Choosing:
         else:
             day, holds = self._like(), self._final_point()
         before, at = self._asked.before, self._asked.now
-        asked = ask_for_run(day, before, now=at, points=points, holds=holds)
+        asked = ask_for_run(day, before, now=at, points=points, holds=holds, by_itself=True)
         if not isinstance(asked, AskedRun):
             raise _nothing(self._day, f"run {self._asked.before} is committed already")
-        return asked.request
+        return as_by_itself(asked.request)
 
     def _like(self) -> Day:
         """The newest published day, as a day that is imagined to begin anew."""

@@ -25,6 +25,7 @@ from forerun.include.reports.spec import (
     WhenComplete,
 )
 from forerun.include.reports.start_when import WithGroup
+from forerun.include.runs.day_request import there_before
 from forerun.include.sources.completeness import Events, missing_of, missing_of_asset
 from forerun.include.sources.delivery import read_pin
 from forerun.include.sources.listing import data_files, describe_files
@@ -191,7 +192,8 @@ def _arrived(
     rows = rows_now(day, now)
     curves = curves_today(day, now, rows)
     found = []
-    evenly = forecast(starts, day.spec.begins(day.date), list(rows), ())
+    before = there_before(day.spec, day.date)
+    evenly = forecast(starts, day.spec.begins(day.date), list(rows), (), before)
     for even, at in zip(evenly, starts, strict=True):
         shares = dict(even)
         for name, curve in curves.items():

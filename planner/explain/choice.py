@@ -30,7 +30,7 @@ def why_batch(found: PlanResult) -> Iterator[str]:
     best = min(early, key=lambda one: (one.rank, one.opened))
     objective = OBJECTIVES[found.plan.objective]
     if not objective.is_weighted_cost:
-        yield f"  no early work: at best ({_runs(best)}) {_shown(objective, best)} CPU s"
+        yield f"  no early work: at best ({_runs(found, best)}) {_shown(objective, best)} CPU s"
         return
     share = best.total / decision.batch.total if decision.batch.total else 1.0
     if best.total < best.limit:
@@ -42,7 +42,7 @@ def why_batch(found: PlanResult) -> Iterator[str]:
         below = best.limit / decision.batch.total if decision.batch.total else 1.0
         against = f"{share:.2f} of batch; worth it below {below:.2f}"
     cost = f"{best.total / MICRO:.2f} CPU s weighted"
-    yield f"  no early work: at best ({_runs(best)}) {cost}, {against}"
+    yield f"  no early work: at best ({_runs(found, best)}) {cost}, {against}"
 
 
 def why_own(found: PlanResult) -> Iterator[str]:
@@ -77,8 +77,8 @@ def compared(found: PlanResult) -> Iterator[str]:
         )
 
 
-def _runs(one: Candidate) -> str:
-    return f"runs {', '.join(map(str, one.opened))}"
+def _runs(found: PlanResult, one: Candidate) -> str:
+    return f"runs {', '.join(map(str, found.opened(one)))}"
 
 
 def _shown(objective: Objective, one: Candidate) -> str:
@@ -90,7 +90,7 @@ def kept_of_budget(found: PlanResult) -> Iterator[str]:
     decision = found.decision
     if decision.budget is None:
         return
-    held = zip(decision.chosen.opened, decision.chosen.held, strict=False)
+    held = zip(found.opened(decision.chosen), decision.chosen.held, strict=False)
     kept = ", ".join(f"{in_units(count)} after run {run}" for run, count in held)
     yield (
         f"  keeps {kept or 'nothing'}, of a state budget of {in_units(decision.budget)} (estimates)"

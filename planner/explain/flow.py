@@ -58,10 +58,12 @@ def _stage(
             yield _source(given, depth + 1)
             continue
         family = plan.family(given.family)
+        writer = writers.get(given.family)
         if run.base:
             earlier = ", ".join(str(r.index) for r in plan.runs if r.opened and r.index < run.index)
             yield Node(depth + 1, "kept", f"kept by run {earlier}: {family.title}")
-        writer = writers.get(given.family)
+        elif writer is None or writer is stage:
+            yield Node(depth + 1, "kept", f"kept by earlier days: {family.title}")
         if writer is not None and writer is not stage:
             yield from _stage(plan, run, writer, writers, seen, depth + 1)
 

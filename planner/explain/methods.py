@@ -20,13 +20,13 @@ def lines(found: PlanResult, plans_by_method: Sequence[MethodPlan]) -> Iterator[
     chosen = NAMES.get(decision.chosen.kind, name)
     yield f"by method (weighted CPU s, estimates), of which {chosen} was chosen:"
     for one in plans_by_method:
-        cost = one.why_not if one.candidate is None else _cost(one.candidate, decision.batch)
+        cost = one.why_not if one.candidate is None else _cost(found, one.candidate)
         yield f"  {one.method.name:<6} {cost}"
     if name == "auto":
-        yield f"  auto   {_cost(decision.chosen, decision.batch)}"
-    yield f"  batch  {_cost(decision.batch, decision.batch)}"
+        yield f"  auto   {_cost(found, decision.chosen)}"
+    yield f"  batch  {_cost(found, decision.batch)}"
     if not decision.late.is_text:
-        yield f"  {NAMES[decision.late.kind]}  {_cost(decision.late, decision.batch)}"
+        yield f"  {NAMES[decision.late.kind]}  {_cost(found, decision.late)}"
     if compared.left_out:
         yield (
             f"  not compared when this was chosen, since enough ways had been evaluated: "
@@ -39,7 +39,7 @@ def why_not(found: PlanResult, plans_by_method: Sequence[MethodPlan]) -> str:
     runs opened, and batch. A method's cost is that of its own plan, as it is handed out when it is
     asked for."""
     decision = found.decision
-    out = [f"chosen: {_cost(decision.chosen, decision.batch)}", ""]
+    out = [f"chosen: {_cost(found, decision.chosen)}", ""]
     for one in plans_by_method:
         out.append(f"{one.method.name} alone, {one.method.title}")
         if one.candidate is None:
@@ -47,7 +47,7 @@ def why_not(found: PlanResult, plans_by_method: Sequence[MethodPlan]) -> str:
             continue
         out += [*_against(one.candidate, found), f"  keeps {'; '.join(one.keeps) or 'nothing'}", ""]
     for other in sorted(decision.rejected, key=lambda rejected: rejected.rank):
-        what = NAMES.get(other.kind) or f"these runs opened: {_runs(other)}"
+        what = NAMES.get(other.kind) or f"these runs opened: {_runs(found, other)}"
         out += [what, *_against(other, found), ""]
     return "\n".join(out)
 
@@ -63,7 +63,7 @@ def as_json(found: PlanResult, plans_by_method: Sequence[MethodPlan]) -> list[di
             "cost_by_run": (
                 [] if one.candidate is None else [round(c) for c in one.candidate.by_run]
             ),
-            "opened": [] if one.candidate is None else list(one.candidate.opened),
+            "opened": [] if one.candidate is None else list(found.opened(one.candidate)),
             "keeps": list(one.keeps),
             "why_not": one.why_not,
             "chosen": one.method.name == found.decided,
@@ -72,9 +72,10 @@ def as_json(found: PlanResult, plans_by_method: Sequence[MethodPlan]) -> list[di
     ]
 
 
-def _cost(one: Candidate, batch: Candidate) -> str:
+def _cost(found: PlanResult, one: Candidate) -> str:
+    batch = found.decision.batch
     share = one.total / batch.total if batch.total else 1.0
-    how = "in one run at the end" if one.is_batch else f"runs {_runs(one)}"
+    how = "in one run at the end" if one.is_batch else f"runs {_runs(found, one)}"
     return f"{one.total / MICRO:.2f}, {share:.2f} of batch, {how}"
 
 
@@ -82,8 +83,8 @@ def _against(one: Candidate, found: PlanResult) -> Iterator[str]:
     """Yield lines on the cost of a candidate beside the plan that was chosen, over all and run by
     run."""
     chosen = found.decision.chosen
-    yield f"  {_cost(one, found.decision.batch)}: {_difference(one.total - chosen.total)}"
-    mine, its = (dict(zip(c.opened, c.by_run, strict=True)) for c in (chosen, one))
+    yield f"  {_cost(found, one)}: {_difference(one.total - chosen.total)}"
+    mine, its = (dict(zip(found.opened(c), c.by_run, strict=True)) for c in (chosen, one))
     for run in sorted(mine | its):
         was, would = mine.get(run, 0.0) / MICRO, its.get(run, 0.0) / MICRO
         if round(was, 2) != round(would, 2):
@@ -96,5 +97,5 @@ def _difference(more: float) -> str:
     return f"{abs(more) / MICRO:.2f} {'dearer' if more > 0 else 'cheaper'} than what was chosen"
 
 
-def _runs(one: Candidate) -> str:
-    return ", ".join(map(str, one.opened))
+def _runs(found: PlanResult, one: Candidate) -> str:
+    return ", ".join(map(str, found.opened(one)))

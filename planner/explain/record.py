@@ -23,7 +23,7 @@ def as_json(found: PlanResult, plans_by_method: Sequence[MethodPlan] = ()) -> di
     """
     decision = found.decision
     candidates = (decision.chosen, *decision.rejected)
-    held = zip(decision.chosen.opened, decision.chosen.held, strict=False)
+    held = zip(found.opened(decision.chosen), decision.chosen.held, strict=False)
     return {
         "plan": to_json(found.plan),
         "operators": [asdict(line) for line in lines(found)],
@@ -31,7 +31,7 @@ def as_json(found: PlanResult, plans_by_method: Sequence[MethodPlan] = ()) -> di
             "budget_bytes": decision.budget,
             "held_bytes": {str(run): count for run, count in held},
         },
-        "candidates": [_candidate(one, one is decision.chosen) for one in candidates],
+        "candidates": [_candidate(found, one) for one in candidates],
         "method": found.compared.best.method.name,
         "methods": methods.as_json(found, plans_by_method),
         "search": _search(found),
@@ -61,11 +61,11 @@ def _search(found: PlanResult) -> dict[str, object]:
     }
 
 
-def _candidate(one: Candidate, chosen: bool) -> Json:
+def _candidate(found: PlanResult, one: Candidate) -> Json:
     return {
         "method": one.kind,
-        "opened": list(one.opened),
+        "opened": list(found.opened(one)),
         "cost_by_run": [round(cost) for cost in one.by_run],
         "weighted_cost": round(one.total),
-        "chosen": chosen,
+        "chosen": one is found.decision.chosen,
     }

@@ -99,7 +99,8 @@ def _early_results(found: PlanResult) -> Iterator[str]:
         return
     for index in chosen.results[:-1]:
         yield ""
-        yield f"the early result of run {chosen.solution.spans[index].run}:"
+        run = found.request.own_run(chosen.solution.spans[index].run)
+        yield f"the early result of run {run}:"
         yield from _tree_text(_lines_of_result(found, chosen, index))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from forerun.planner.algebra.describe import Words, column_list
@@ -13,7 +13,7 @@ from forerun.planner.contract.plan_v1 import WEIGHT_COLUMN, ColumnSpec, Family
 from forerun.planner.cost.operators import bucket_count
 from forerun.planner.memo.groups import GroupId, View
 from forerun.planner.memo.tree import original
-from forerun.planner.request import Observed, PlanRequest
+from forerun.planner.request import Committed, Observed, PlanRequest
 from forerun.planner.temporal.group_sizes import GroupSizes
 from forerun.planner.temporal.solution import ChainId
 from forerun.planner.temporal.space import Slot, Space
@@ -54,7 +54,8 @@ class ArtifactFamilies:
         self._relations: dict[GroupId, Relation] = {}
         self._texts: dict[int, str] = {}
         self._digests: dict[tuple[ChainId, int], str] = {}
-        self._stored = dict(_unbroken(request))
+        growing = frozenset(one.name for one in request.sources if one.changing)
+        self._stored = {one.fingerprint: one for one in unbroken(request.committed, growing)}
         self._committed = dict(self._found())
         self.read_only: dict[ChainId, Family] = dict(self._plain())
 
@@ -74,27 +75,32 @@ class ArtifactFamilies:
                 key = tuple(data[place].id for place in places)
                 kept = slot.index, key if self._request.settings.prices.buckets else ()
                 if kept[1] in keys[slot.index] and any(
-                    self.digest(slot, places, run.index, View.ROWS) == family.fingerprint
+                    self.digest(slot, places, number, View.ROWS) == family.fingerprint
                     for run in self._request.committed
+                    for number in run.starts or (self._request.counted(run.index),)
                 ):
                     yield kept, family
 
     def _found(self) -> Iterator[tuple[ChainId, tuple[int, Family]]]:
         """Yield the chains that stored families hold, with the runs in which they start."""
         request, stored = self._request, self._stored
-        starts = [run.index for run in request.committed]
+        starts = [
+            (number, run.index)
+            for run in request.committed
+            for number in run.starts or (request.counted(run.index),)
+        ]
         last = request.current == len(request.points)
         if last and not request.settings.prices.buckets:
             for family in (one for one in stored.values() if one.key):
                 for slot in self._space.slots:
                     if self.has_form(slot, family):
                         places = key_places(family)
-                        for start in starts:
-                            if self.digest(slot, places, start) == family.fingerprint:
+                        for number, start in starts:
+                            if self.digest(slot, places, number) == family.fingerprint:
                                 yield (slot.index, ()), (start, family)
         for kept in all_chains(self._space):
-            for start in starts:
-                found = stored.get(self.fingerprint(kept, start))
+            for number, start in starts:
+                found = stored.get(self._counted_from(kept, number))
                 if found is not None and self.has_form(self.slot(kept), found):
                     yield kept, (start, found)
 
@@ -140,6 +146,10 @@ class ArtifactFamilies:
         """Return the fingerprint of a chain that starts in run ``start``. It covers the query
         expression, the key, the view, the starting run, the format, and the session settings that
         change what Spark answers."""
+        return self._counted_from(kept, self._request.counted(start) if start else 0)
+
+    def _counted_from(self, kept: ChainId, start: int) -> str:
+        """The fingerprint of a chain that starts in a run of that number."""
         if (kept, start) not in self._digests:
             slot = self.slot(kept)
             columns = [column.id for column in self.columns(slot)]
@@ -236,13 +246,12 @@ def key_places(family: Family) -> tuple[int, ...]:
     return tuple(names.index(name) for name in family.key)
 
 
-def _unbroken(request: PlanRequest) -> Iterator[tuple[str, Family]]:
-    """Yield, by fingerprint, the families that no committed run has left out since they started,
-    but for runs in which nothing had come of the sources that they are made of."""
-    growing = {source.name for source in request.sources if source.changing}
+def unbroken(committed: Iterable[Committed], growing: frozenset[str]) -> tuple[Family, ...]:
+    """Return the families that no committed run has left out since they started, but for runs in
+    which nothing had come of the ``growing`` sources that they are made of."""
     kept: dict[str, Family] = {}
     started: set[str] = set()
-    for run in request.committed:
+    for run in committed:
         come = growing.difference(run.unchanged)
         held = {family.fingerprint: family for family in run.families}
         kept = {
@@ -252,4 +261,4 @@ def _unbroken(request: PlanRequest) -> Iterator[tuple[str, Family]]:
         }
         kept |= {digest: family for digest, family in held.items() if digest not in started}
         started |= held.keys()
-    yield from kept.items()
+    return tuple(kept.values())

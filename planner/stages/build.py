@@ -6,6 +6,7 @@ extracted as a relation over sources and families, and printed; nothing here dec
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -72,6 +73,8 @@ class StageContext:
     small_sides: bool
     sums_in: int
     """The run whose files ``sums`` has the bounds of. Later ones are planned again."""
+    counted: Callable[[int], int]
+    """Gives the number by which what is kept knows a run."""
 
 
 class StageBuilder:
@@ -85,6 +88,7 @@ class StageBuilder:
         self._context = context
         self._index = index
         self._run = context.chosen.solution.spans[index].run
+        self._counted = context.counted(self._run)
         self._hints: dict[Relation, str] = {}
         self._written = partial(written_for, context.prices, context.ids)
         self._begin_stage()
@@ -179,11 +183,11 @@ class StageBuilder:
 
     def _sql(self, relation: Relation, names: tuple[str, ...]) -> str:
         relation = self._written(relation)
-        return to_sql(relation, run=self._run, names=names, hints=self._hints)
+        return to_sql(relation, run=self._counted, names=names, hints=self._hints)
 
     def _begin_stage(self) -> None:
         """Forget what only the stage before has."""
-        self._sides = SmallSides(self._run, self._hints, written=self._written)
+        self._sides = SmallSides(self._counted, self._hints, written=self._written)
 
     def _inputs(self, relation: Relation) -> tuple[SourceInput | FamilyInput, ...]:
         """Return the sources and families that the texts of the stage read, in a fixed order."""
@@ -259,7 +263,7 @@ class StageBuilder:
             inputs[first] = self._sides.first(inputs[first], stated(rows))
         elif entry.hashed and entry.alternative.hashed_input is not None:
             self._hints[inputs[entry.alternative.hashed_input]] = HASH
-        node = in_run(node.with_inputs(tuple(inputs)) if inputs else node, self._run)
+        node = in_run(node.with_inputs(tuple(inputs)) if inputs else node, self._counted)
         if isinstance(node, Join) and self._context.prices.hashes_first:
             return _smaller_first(node, *map(self._size, below))
         if self._run != self._context.sums_in:

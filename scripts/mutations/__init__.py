@@ -5,6 +5,7 @@ from __future__ import annotations
 from scripts.mutations.aggregates import AGGREGATES
 from scripts.mutations.declarations import DECLARATIONS
 from scripts.mutations.front import FRONT
+from scripts.mutations.inheriting import INHERITING
 from scripts.mutations.machine import MACHINE
 from scripts.mutations.methods import METHODS
 from scripts.mutations.planner import PLANNER
@@ -25,6 +26,7 @@ MUTATIONS = (
     *STORE,
     *SOURCES,
     *REPAIRS,
+    *INHERITING,
     *MACHINE,
 )
 """Every mutation, in the order in which they are tried."""

@@ -6,7 +6,7 @@ from scripts.mutations.mutation import Mutation
 
 _REPAIRS = ("tests/include/days/test_repair.py",)
 _TYPED = ("tests/e2e/test_repair_cli.py",)
-_LEFT = ("tests/include/days/test_state_for_repairs.py",)
+_LEFT = ("tests/include/days/test_state_left.py",)
 _FORMS = ("tests/planner/materialize/test_repairable.py",)
 REPAIRS = (
     Mutation(
@@ -40,7 +40,7 @@ REPAIRS = (
         suite=_REPAIRS,
     ),
     Mutation(
-        "repair: state whose files are gone is gone on from", "include/past/repair_bases.py",
+        "repair: state whose files are gone is gone on from", "include/state/commits.py",
         "            if there.get(file.name) != file.size:\n", "            if not file.size:\n",
         suite=_REPAIRS,
     ),
@@ -50,8 +50,8 @@ REPAIRS = (
         suite=_REPAIRS,
     ),
     Mutation(
-        "repair: state is left whatever it costs", "include/runs/state_for_repairs.py",
-        "weight=last.weight * expected", "weight=last.weight", suite=_LEFT,
+        "repair: state is left whatever it costs", "include/runs/state_left.py",
+        "weight=last.weight * following.times", "weight=last.weight", suite=_LEFT,
     ),
     Mutation(
         "repair: sums are kept without a count", "planner/rules/incremental/memo_rules.py",

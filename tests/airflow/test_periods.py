@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import os
 import shutil
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from forerun.airflow.assets import days_published
+from forerun.include.engines import ENGINES
 from forerun.include.oncall.catalogue import known_reports
 from forerun.include.oncall.night_reader import NightReader
 from forerun.include.reports.complete_when import AssetEvent
 from forerun.include.reports.period import Weekly
+from forerun.include.runs.fitted_prices import forget_prices, store_prices
 from forerun.include.sources.completeness import find_missing
 from forerun.include.state.opening import open_store
+from forerun.planner.contract import SourceInput
+from forerun.planner.explain.flow import render
 from tests.airflow.conftest import ROOT
 from tests.airflow.reports import sales_report, sales_source
 from tests.airflow.test_days import Days
@@ -23,6 +29,7 @@ from tests.airflow.test_days import Days
 pytestmark = [pytest.mark.airflow, pytest.mark.spark]
 
 SUNDAY = "2026-03-08"
+MONDAY = datetime(2026, 3, 9, tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +62,37 @@ def test_a_week_is_computed_as_it_passes_and_published_as_a_whole(weeks):
     row = NightReader(store).day(report, SUNDAY)
     assert row.date_text == "2026-03-02 to 2026-03-08"
     assert row.standing.state == "published"
+
+
+def test_days_of_a_rolling_range_go_on_from_each_other(weeks):
+    """A day has 150,000 rows: at the prices of the small engine, keeping state of them pays."""
+    for number in range(-6, 3):
+        folder = weeks.root / "rolling" / "sales" / f"{MONDAY + timedelta(days=number):%Y-%m-%d}"
+        folder.mkdir(parents=True)
+        items = [f"item {place}" for place in range(5)] * 30_000
+        rows = {"item": items, "amount": [number] * len(items)}
+        types = pa.schema([("item", pa.string()), ("amount", pa.int64())])
+        pq.write_table(pa.table(rows, types), folder / "rows.parquet")
+    store, report = open_store(f"{weeks.root}/store"), "rolling"
+    store_prices(store, ENGINES["sail"].prices, runs=1)
+    for number in range(3):
+        day = MONDAY + timedelta(days=number)
+        states = weeks.test(report, logical_date=day)
+        assert set(states.values()) == {"success"}, states
+        sums = sum(range(number - 6, number + 1)) * 30_000
+        name = f"{day:%Y-%m-%d}"
+        assert weeks.result(report, name) == {
+            f"item {place}": (sums, 7 * 30_000) for place in range(5)
+        }
+        (known,) = [one for one in known_reports(store) if one.name == report]
+        row = NightReader(store).day(known, name)
+        assert row.standing.state == "published"
+        assert row.records.inherited.days == number
+    forget_prices(store)
+    plan = row.records.plan
+    inputs = {item for stage in plan.run.stages for item in stage.inputs}
+    assert {item.view for item in inputs if isinstance(item, SourceInput)} == {"sales__delta"}
+    assert "kept by earlier days: states of revenue" in render(plan, plan.run)
 
 
 def test_a_week_needs_the_event_of_each_of_its_days():

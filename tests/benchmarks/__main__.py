@@ -32,6 +32,7 @@ SUITES: dict[str, float | None] = {
     "planning": 1.0,
     "prices": 3.0,
     "repair": 1.0,
+    "rolling": 10.0,
     "samples": 1.0,
     "scale": 1.0,
     "schedule": None,

@@ -120,16 +120,15 @@ class RepairedDay(StoredDay):
         chosen = rng.choice(files)
         old = self.folder / "old" / name
         old.mkdir(parents=True, exist_ok=True)
-        before = _rows(chosen)
+        rows = changed_rows(rng, table, chosen)
         chosen.rename(old / f"{number}-{chosen.name}")
         if how == "changed":
-            kept = [row for row in before if rng.random() < 0.7]
-            write_rows(chosen, table, (*kept, *_new_rows(rng, table, rng.randint(0, 2))))
+            write_rows(chosen, table, rows)
         return how
 
     def _late(self, rng: random.Random, table: TableCase, name: str) -> tuple[Row, ...]:
         """Rows that come late; those of a changelog take some back that are there."""
-        rows = _new_rows(rng, table, rng.randint(1, 3))
+        rows = new_rows(rng, table, rng.randint(1, 3))
         if not table.withdrawn:
             return tuple(rows)
         there = self._there(name, table)
@@ -141,7 +140,7 @@ class RepairedDay(StoredDay):
         rows = [
             row
             for path in sorted((self.folder / "in" / name).glob("*.parquet"))
-            for row in _rows(path)
+            for row in rows_of_file(path)
         ]
         if not table.withdrawn:
             return rows
@@ -164,7 +163,13 @@ class RepairedDay(StoredDay):
 _SOME_ROW: Row = (1, "a", 1, Decimal("1.10"), 1.5, date(2024, 1, 30))
 
 
-def _new_rows(rng: random.Random, table: TableCase, count: int) -> list[Row]:
+def changed_rows(rng: random.Random, table: TableCase, path: Path) -> tuple[Row, ...]:
+    """What a file may be written again with: most of its rows, and some others."""
+    kept = [row for row in rows_of_file(path) if rng.random() < 0.7]
+    return (*kept, *new_rows(rng, table, rng.randint(0, 2)))
+
+
+def new_rows(rng: random.Random, table: TableCase, count: int) -> list[Row]:
     """Rows like those of the table, some of them with another key or number."""
     known = [row for part in table.deliveries for row in part] or [_SOME_ROW]
     rows = [list(rng.choice(known)) for _ in range(count)]
@@ -174,6 +179,6 @@ def _new_rows(rng: random.Random, table: TableCase, count: int) -> list[Row]:
     return [tuple(row) for row in rows]
 
 
-def _rows(path: Path) -> list[Row]:
+def rows_of_file(path: Path) -> list[Row]:
     columns = [column.to_pylist() for column in pq.ParquetFile(path).read().columns]
     return list(zip(*columns, strict=True))

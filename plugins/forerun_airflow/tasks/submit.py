@@ -185,10 +185,14 @@ class SubmitUnits(SubmitApplication):
         again."""
         from forerun.include.runs.stored_plan import StoredPlan
         from forerun.include.state.commits import lost_families
+        from forerun.include.state.inherited import read_inherited
 
         try:
             plan = StoredPlan.read(plan_uri)
-            lost = lost_families(plan.store, unit.day.chain(tip=plan.plan.run.base))
+            chain = unit.day.chain(tip=plan.plan.run.base)
+            own = (artifact for commit in chain for artifact in commit.artifacts)
+            inherited = read_inherited(plan.store, unit.day.at).partitions
+            lost = lost_families(plan.store, (*inherited, *own))
         except ContractError as error:
             return str(error), ()
         except ForerunError as error:

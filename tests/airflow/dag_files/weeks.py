@@ -1,4 +1,5 @@
-"""The DAG of test_periods.py: a weekly report. Copied into the DAG folder."""
+"""The DAGs of test_periods.py: a weekly report, and one over the last week, day after day. Copied
+into the DAG folder."""
 
 from __future__ import annotations
 
@@ -11,7 +12,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from airflow.sdk import BaseOperator
 
-from forerun.airflow import MarkerFile, RunPolicy, RunTime, Weekly, progressive_dag
+from forerun.airflow import (
+    ClockTime,
+    MarkerFile,
+    RunPolicy,
+    RunTime,
+    Trailing,
+    Weekly,
+    progressive_dag,
+)
 from tests.airflow.reports import sales_report, sales_source
 
 ROOT = os.environ["FORERUN_TEST_ROOT"]
@@ -61,5 +70,21 @@ weekly = progressive_dag(
     watch=False,
     poll=0.5,
     before_run=before_run,
+    retry_delay=timedelta(0),
+)
+
+rolling = progressive_dag(
+    sales_report(
+        name="rolling",
+        store=f"{ROOT}/store",
+        sources=(
+            sales_source(f"{ROOT}/rolling", complete_when=ClockTime(), over=Trailing(days_back=7)),
+        ),
+        policy=RunPolicy(runs=(RunTime(at="24:00"),), inherit_days=6),
+    ),
+    start_date=datetime(2026, 1, 1, tzinfo=UTC),
+    engine="sail",
+    watch=False,
+    poll=0.5,
     retry_delay=timedelta(0),
 )

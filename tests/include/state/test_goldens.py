@@ -48,7 +48,8 @@ def test_what_was_written_without_a_checksum_is_read(kind: str, data: bytes):
 def test_what_was_written_with_a_checksum_is_read(kind: str, data: bytes):
     document = read(kind, data)
     assert read(kind, written(document)) == document
-    assert json.loads(data)["forerun"] == "0.1.0", "that of the first version with checksums"
+    first = "0.2.0" if kind == "Inherited" else "0.1.0"
+    assert json.loads(data)["forerun"] == first, "that of the first version which wrote it"
     assert json.loads(written(document))["forerun"] == VERSION
 
 

@@ -1,4 +1,5 @@
-"""State that final runs leave for repairs: kept where repairs are expected, and read by them."""
+"""State that final runs leave for repairs and for the next day of a rolling range: kept where they
+are expected, and read by them."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from forerun.include.reports.spec import RunPolicy, RunTime, SpecError
-from forerun.include.runs.state_for_repairs import with_state_left
+from forerun.include.runs.state_left import Following, with_state_left
 from forerun.planner.algebra.types import parse_type
 from forerun.planner.api import plan
 from forerun.planner.contract import ArtifactOutput, ResultOutput
@@ -22,6 +23,10 @@ from forerun.planner.request import (
 
 SQL = "SELECT k, sum(v) AS total, count(*) AS n FROM facts GROUP BY k"
 POINTS = (TimePoint(weight=0.2, arrived=0.8), TimePoint(weight=1.0))
+
+
+def repairs(times: float) -> Following:
+    return Following(times=times, brings={"facts": 0.001})
 
 
 def request_of(current: int, committed: tuple[Committed, ...] = ()) -> PlanRequest:
@@ -59,13 +64,13 @@ def final() -> PlanRequest:
 
 def test_a_final_run_keeps_nothing_unless_repairs_are_expected(final: PlanRequest):
     result = plan(final)
-    assert with_state_left(final, result, 0.0) is result.plan
+    assert with_state_left(final, result, None) is result.plan
     assert not any(isinstance(s.output, ArtifactOutput) for s in result.plan.run.stages)
 
 
 def test_it_goes_on_with_what_the_day_has_kept(final: PlanRequest):
     result = plan(final)
-    left = with_state_left(final, result, 1.0)
+    left = with_state_left(final, result, repairs(1.0))
     kept = [s.output.family for s in left.run.stages if isinstance(s.output, ArtifactOutput)]
     assert kept == [family.id for family in final.committed[0].families]
     assert isinstance(left.run.stages[-1].output, ResultOutput)
@@ -76,7 +81,7 @@ def test_it_goes_on_with_what_the_day_has_kept(final: PlanRequest):
 
 def test_a_repair_after_it_reads_next_to_nothing(final: PlanRequest):
     """Of the planner's own price, at most a fifth of computing the report anew."""
-    left = with_state_left(final, plan(final), 1.0)
+    left = with_state_left(final, plan(final), repairs(1.0))
     outputs = [stage.output for stage in left.run.stages]
     families = tuple(left.family(o.family) for o in outputs if isinstance(o, ArtifactOutput))
     before = TimePoint(weight=1.0, arrived=0.999)
@@ -97,13 +102,13 @@ def test_a_repair_after_it_reads_next_to_nothing(final: PlanRequest):
 def test_what_seldom_happens_is_not_worth_much(final: PlanRequest):
     """State costs its writing on every day, so a repair in a million days pays for none."""
     result = plan(final)
-    assert with_state_left(final, result, 1e-6) is result.plan
+    assert with_state_left(final, result, repairs(1e-6)) is result.plan
 
 
 def test_batch_and_early_runs_are_left_as_they_are(final: PlanRequest):
     for request in (request_of(1), replace(final, committed=()), replace(final, method="batch")):
         result = plan(request)
-        assert with_state_left(request, result, 1.0) is result.plan
+        assert with_state_left(request, result, repairs(1.0)) is result.plan
 
 
 def test_a_policy_expects_a_number_of_repairs():
