@@ -80,6 +80,12 @@ def read_report(path: Path) -> Report:
         ) from None
     if not text.strip():
         raise ReportFileError(f"{path} is empty", hint="Write the report's SQL into it.")
+    if path.suffix == ".json":
+        raise ReportFileError(
+            f"{path} is JSON, and a file with the SQL of a report is wanted",
+            hint="Put the report's SQL (its field sql) into a file of its own; what it says of its "
+            "sources is given by --tables, --changing and --arrived here.",
+        )
     return Report(path.stem, text)
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from forerun.include.reports.spec import ReportSpec, SourceSpec
+from forerun.include.reports.spec import ReportSpec
 from forerun.planner.api import PlanResult, plan
 from forerun.planner.contract import ArtifactOutput, Plan, ResultOutput
 from forerun.planner.contract.plan_v1 import stated
@@ -30,11 +30,13 @@ _REPAIRED = 0.001
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Following:
     """One more time point after a final run, ``times`` as heavy as that. ``brings``: by source, how
-    many rows come, or go, as a share of those of the day. ``is_certain``: it does come. ``others``:
+    many rows come, or go, as a share of those of the day; of ``rolling`` ones some go each day.
+    ``is_certain``: it does come. ``others``:
     sources of which it has other rows: what is made of them is of no use to it."""
 
     times: float
     brings: Mapping[str, float]
+    rolling: frozenset[str] = frozenset()
     is_certain: bool = False
     others: frozenset[str] = frozenset()
 
@@ -83,11 +85,18 @@ def following_of(request: PlanRequest, spec: ReportSpec, days: int) -> Following
     ``days``: how many in a row have inherited up to it."""
     policy = spec.policy
     if days < policy.inherit_days:
-        brings = {s.name: _brings(request, spec, s) for s in spec.sources if spec.moves_by(s)}
+        rolling = frozenset(s.name for s in spec.sources if spec.takes_back(s))
+        # As many rows go of those as come, and both are computed alike.
+        brings = {
+            s.name: share * (2 if s.name in rolling else 1)
+            for s in spec.sources
+            if (share := spec.moves_by(s))
+        }
         daily = (s.name for s in spec.sources if s.has_day_folders and s.name not in brings)
         return Following(
             times=policy.inherit_days - days,
             brings=brings,
+            rolling=rolling,
             is_certain=True,
             others=frozenset(daily),
         )
@@ -97,22 +106,12 @@ def following_of(request: PlanRequest, spec: ReportSpec, days: int) -> Following
     return None
 
 
-def _brings(request: PlanRequest, spec: ReportSpec, source: SourceSpec) -> float:
-    """Return how many rows of a source come with the next day. Where this one has taken rows back,
-    the planner knows how many go with how many that come, and the next one is taken to be alike; of
-    a day by itself, those that will go count as if they came, since both are computed alike."""
-    if request.runs_before and spec.takes_back(source):
-        return 1.0 - request.points[0].fraction(source.name)
-    return spec.moves_by(source) * (2 if spec.takes_back(source) else 1)
-
-
 def _with_one_more(request: PlanRequest, following: Following) -> PlanRequest:
     """The same request with one more time point, at which more has come."""
-    before = {name: 1.0 / (1.0 + share) for name, share in following.brings.items()}
     growing = [source.name for source in request.sources if source.changing]
     points = []
     for point in request.points:
-        shares = {n: point.fraction(n) * before.get(n, 1.0) for n in growing}
+        shares = {name: _share(request, following, name, point.fraction(name)) for name in growing}
         arrived = sum(shares.values()) / len(shares) if shares else point.arrived
         points.append(replace(point, arrived=arrived, by_source=tuple(shares.items())))
     last = points[-1]
@@ -120,14 +119,28 @@ def _with_one_more(request: PlanRequest, following: Following) -> PlanRequest:
     return replace(
         request,
         points=(*points, TimePoint(weight=last.weight * following.times)),
-        sources=tuple(_larger(source, following) for source in request.sources),
+        sources=tuple(_larger(request, source, following) for source in request.sources),
         problem=replace(request.problem, results_at=tuple(dict.fromkeys(results))),
     )
 
 
-def _larger(source: Source, following: Following) -> Source:
+def _share(request: PlanRequest, following: Following, name: str, share: float) -> float:
+    """Return which part of the rows of a source, with those that follow, is there at a time point
+    at which ``share`` of those of the day is. What this day takes back counts as it does in the
+    next one, so that both choose alike: as if it came."""
+    brings = following.brings.get(name, 0.0)
+    if name not in following.rolling or not request.runs_before:
+        return share / (1.0 + brings)
+    earlier = request.points[0].fraction(name)
+    came = (share - earlier) / (1.0 - earlier) if earlier < 1.0 else 1.0
+    return (1.0 + brings * came) / (1.0 + 2 * brings)
+
+
+def _larger(request: PlanRequest, source: Source, following: Following) -> Source:
     share = following.brings.get(source.name, 0.0)
     if not source.changing or not share:
         return source
-    more = 1.0 + share
-    return replace(source, rows=round(source.rows * more), bytes=round(source.bytes * more))
+    goes_on = source.name in following.rolling and bool(request.runs_before)
+    more = 1.0 + share * (1 + goes_on)
+    rows, size = round(source.rows * more), round(source.bytes * more)
+    return replace(source, rows=rows, bytes=size, retracted=0.0 if goes_on else source.retracted)

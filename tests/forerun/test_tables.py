@@ -10,7 +10,7 @@ import pytest
 
 from forerun.include.sources.parquet.footers import SourceFileError
 from forerun.planner.errors import ForerunError, RequestError, SqlError
-from forerun.simulation.planning import read_day_tables
+from forerun.simulation.planning import ReportFileError, read_day_tables, read_report
 from forerun.simulation.tables import TablesError, find_tables
 
 
@@ -109,3 +109,20 @@ def test_only_what_the_query_reads_is_looked_at(tmp_path: Path) -> None:
     with pytest.raises(SqlError, match="unknown table onee") as misspelt:
         read_day_tables(tmp_path, ["SELECT a FROM onee"], None)
     assert misspelt.value.hint == "did you mean one?"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("gone.sql", None, "there is no file"),
+        ("empty.sql", b" ", "is empty"),
+        ("latin.sql", b"SELECT '\xe9'", "cannot be read"),
+        ("spec.json", b'{"version": 1, "sql": "SELECT 1"}', "is JSON, and a file with the SQL"),
+    ],
+)
+def test_a_file_that_is_no_query_is_refused(tmp_path: Path, name, content, said: str):
+    path = tmp_path / name
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ReportFileError, match=said):
+        read_report(path)
