@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from forerun.include.machine.cpu_meter import Meter
 from forerun.include.runs.stored_plan import StoredPlan
 from forerun.include.state.layout import generation_of
-from forerun.include.state.opening import open_store, split_uri
 from forerun.include.state.records import RunCommit
+from forerun.include.stores.opening import open_store, split_uri
 from forerun.planner.contract.lifted_v1 import LiftedQuery, decode_lifted
 from forerun.planner.errors import ForerunError
 from forerun.spark_jobs.engine import Engine

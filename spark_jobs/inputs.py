@@ -28,7 +28,7 @@ from forerun.include.state.records import (
     PinnedFile,
     RunCommit,
 )
-from forerun.include.state.store import StoreReader
+from forerun.include.stores.store import StoreReader
 from forerun.planner.contract import (
     ArtifactOutput,
     ColumnSpec,

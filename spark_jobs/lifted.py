@@ -31,7 +31,7 @@ from forerun.include.state.commits import (
 )
 from forerun.include.state.layout import RESULT_FAMILY
 from forerun.include.state.records import ArtifactPartition, Pin, RunCommit
-from forerun.include.state.store import is_hidden
+from forerun.include.stores.store import is_hidden
 from forerun.planner.contract import ColumnSpec, ResultOutput
 from forerun.planner.contract.lifted_v1 import LiftedQuery
 from forerun.planner.contract.plan_v1 import DAY_COLUMN

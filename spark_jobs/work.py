@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from forerun.include.machine.wall_clock import utc_now
-from forerun.include.state.store import Store
+from forerun.include.stores.store import Store
 from forerun.spark_jobs.engine import Engine
 from forerun.spark_jobs.inputs import Inputs
 

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from forerun import console
 from forerun.include.runs.fitted_prices import executed_runs, forget_prices, prices_in, store_prices
-from forerun.include.state.opening import open_store
+from forerun.include.stores.opening import open_store
 from forerun.planner.cost.calibration import Calibration, ExecutedRun, PriceFit, calibrate
 from forerun.planner.cost.prices import SPARK, STARTS, WORK, Prices
 from forerun.planner.errors import ForerunError, RequestError

@@ -15,8 +15,8 @@ from forerun.include.machine.wall_clock import utc_now
 from forerun.include.reports.clock import parse_day
 from forerun.include.state.cluster_report import ClusterReport
 from forerun.include.state.expire import store_clock
-from forerun.include.state.opening import open_store
 from forerun.include.state.slots import Look, SlotRequest, Stop, shown, why_not
+from forerun.include.stores.opening import open_store
 from forerun.include.times.cluster_reports import reports_of
 from forerun.include.times.leases import Leases, read_cluster, say_stop
 from forerun.night.stored import cluster_name

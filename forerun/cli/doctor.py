@@ -26,7 +26,7 @@ from forerun.include.machine import jvm
 from forerun.include.machine.deployment import deployment_defaults
 from forerun.include.machine.pyspark_files import find_trouble, pyspark_version
 from forerun.include.reports.session import FIXED, SETTING_HINT, differing
-from forerun.include.state.opening import default_store, open_store
+from forerun.include.stores.opening import default_store, open_store
 from forerun.planner.errors import ForerunError
 
 LEAST_FREE_BYTES = 2 * 1024**3

@@ -11,7 +11,7 @@ from forerun import console
 from forerun.cli.stored import StoreOption
 from forerun.include.state.expire import Retention, expire
 from forerun.include.state.expire_pins import DAYS, expire_pins, expire_spools
-from forerun.include.state.opening import open_store
+from forerun.include.stores.opening import open_store
 from forerun.include.times.past_arrivals import NEWEST
 
 _KEEP = Retention()

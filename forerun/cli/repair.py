@@ -16,8 +16,8 @@ from forerun.include.oncall.catalogue import spec_of_day
 from forerun.include.past.repair import LookedAt, look_at, plan_repair
 from forerun.include.reports.clock import parse_day
 from forerun.include.reports.spec import decode_report
-from forerun.include.state.opening import open_store
-from forerun.include.state.scratch_store import ScratchStore
+from forerun.include.stores.opening import open_store
+from forerun.include.stores.scratch_store import ScratchStore
 from forerun.past.repair_engines import ChosenEngine, cheapest_engine, repair_on
 from forerun.past.repair_work import RepairedVersion, compute, publish
 from forerun.past.repair_work import verify as compute_and_compare

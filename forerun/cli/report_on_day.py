@@ -13,7 +13,7 @@ from forerun.include.reports.start_when import start_text
 from forerun.include.runs.day_request import sql_of
 from forerun.include.runs.prepare import imagine_generation, prepare_run
 from forerun.include.sources.completeness import find_missing
-from forerun.include.state.opening import default_store
+from forerun.include.stores.opening import default_store
 from forerun.planner.errors import ForerunError
 from forerun.planner.explain.tree import render
 

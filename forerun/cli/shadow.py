@@ -17,8 +17,8 @@ from forerun.include.oncall.catalogue import newest_spec
 from forerun.include.reports.shadow import Shadow
 from forerun.include.reports.spec import ReportSpec, SpecError
 from forerun.include.state.layout import Generation
-from forerun.include.state.opening import open_store
-from forerun.include.state.store import Store
+from forerun.include.stores.opening import open_store
+from forerun.include.stores.store import Store
 from forerun.include.verify.shadow import compare_days
 from forerun.planner.errors import RequestError
 

@@ -17,7 +17,7 @@ from forerun.include.oncall.airflow_condition import AirflowCondition
 from forerun.include.oncall.night import NightRow, grouped, notices, with_unopened
 from forerun.include.oncall.night_reader import NightReader
 from forerun.include.reports.clock import parse_day
-from forerun.include.state.store import Store
+from forerun.include.stores.store import Store
 from forerun.planner.errors import RequestError
 
 _DATABASE = ("AIRFLOW_HOME", "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN")

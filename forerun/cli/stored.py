@@ -10,8 +10,8 @@ import typer
 from forerun.include.oncall.catalogue import days_of, find_report, known_reports
 from forerun.include.oncall.day_records import DayRecords, read_day_records
 from forerun.include.reports.clock import parse_day
-from forerun.include.state.opening import default_store, open_store
-from forerun.include.state.store import Store
+from forerun.include.stores.opening import default_store, open_store
+from forerun.include.stores.store import Store
 from forerun.planner.errors import RequestError
 
 StoreOption = Annotated[

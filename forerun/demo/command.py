@@ -19,7 +19,7 @@ from forerun.include.machine.jvm import home_folder
 from forerun.include.reports.spec import ReportSpec
 from forerun.include.runs.prepare import latest_generation
 from forerun.include.state.layout import Generation
-from forerun.include.state.opening import open_store
+from forerun.include.stores.opening import open_store
 from forerun.planner.algebra.relational import sources as sources_of
 from forerun.planner.sql.frontend import read_query
 from forerun.simulation import accounts

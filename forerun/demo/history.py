@@ -26,8 +26,8 @@ from forerun.include.reports.run_policy import Retries
 from forerun.include.runs.prepare import ask_for_run, open_generation, publish_result
 from forerun.include.runs.prepare_units import AskedUnit, prepare_units
 from forerun.include.runs.stored_plan import StoredPlan
-from forerun.include.state.opening import default_store
 from forerun.include.state.records import OpenedBy
+from forerun.include.stores.opening import default_store
 from forerun.planner.errors import ForerunError
 from forerun.planner.request import Method, Settings
 from forerun.spark_jobs.engine import Engine, start_engine

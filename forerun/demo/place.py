@@ -16,7 +16,7 @@ from pathlib import Path
 from forerun.demo.data import generate_day, split_day
 from forerun.demo.reports import DATA_VARIABLE, DAY, PAST_DAYS
 from forerun.include.machine.jvm import driver_environment, home_folder
-from forerun.include.state.opening import open_store
+from forerun.include.stores.opening import open_store
 from forerun.planner.errors import ForerunError
 from forerun.simulation.tables import Table
 

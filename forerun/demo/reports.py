@@ -13,7 +13,7 @@ from importlib import resources
 from forerun import include
 from forerun.include.machine.jvm import home_folder
 from forerun.include.reports.spec import MarkerFile, RunPolicy, RunTime, SourceSpec, SpecError
-from forerun.include.state.opening import open_store
+from forerun.include.stores.opening import open_store
 from forerun.planner.contract.plan_v1 import ColumnSpec
 
 DAY = date(2026, 1, 1)

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from forerun.doctors.findings import DoctorFinding
 from forerun.include.machine import jvm
 from forerun.include.machine.job_archive import PROBE, job_archive
-from forerun.include.state.opening import open_store
+from forerun.include.stores.opening import open_store
 from forerun.planner.errors import ForerunError
 
 FOLDER = "probe/cluster"

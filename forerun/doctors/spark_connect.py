@@ -10,8 +10,8 @@ from contextlib import suppress
 
 from forerun.doctors.findings import DoctorFinding
 from forerun.include.engines import engine_spec
-from forerun.include.state.opening import open_store
-from forerun.include.state.store import Store
+from forerun.include.stores.opening import open_store
+from forerun.include.stores.store import Store
 from forerun.planner.contract import ColumnSpec
 from forerun.planner.errors import ForerunError
 from forerun.spark_jobs.engine import Engine, start_engine

@@ -19,7 +19,7 @@ from forerun.include.sources.listing import data_files
 from forerun.include.sources.unread import SourceFileError, refuse_unread
 from forerun.include.sources.widening import same_type, widens
 from forerun.include.state.records import PinnedFile
-from forerun.include.state.store import StoredFile
+from forerun.include.stores.store import StoredFile
 from forerun.planner.contract import ColumnSpec
 from forerun.planner.errors import ForerunError
 

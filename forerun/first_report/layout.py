@@ -16,7 +16,7 @@ from forerun.include.sources.table_formats import (
     refuse_tables_above,
     refuse_tables_below,
 )
-from forerun.include.state.store import StoredFile, is_hidden
+from forerun.include.stores.store import StoredFile, is_hidden
 from forerun.planner.errors import ForerunError
 
 _OF_FILES = ("parquet", "csv")

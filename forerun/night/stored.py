@@ -28,7 +28,7 @@ from forerun.include.state.expire import store_clock
 from forerun.include.state.layout import CLUSTERS_FOLDER
 from forerun.include.state.ledger_entry import LedgerEntry
 from forerun.include.state.slots import Slots
-from forerun.include.state.store import MissingKeyError, Store, StoreError
+from forerun.include.stores.store import MissingKeyError, Store, StoreError
 from forerun.include.times.cluster_reports import RECENT, reports_of
 from forerun.include.times.leases import Leases, read_cluster, read_stop
 from forerun.include.times.outlook import curves_known

@@ -13,10 +13,10 @@ from forerun.include.machine.wall_clock import utc_now
 from forerun.include.past.repair import Repair, begin_repair, pin_all
 from forerun.include.runs.prepare import publish_result
 from forerun.include.sources.corrections import find_corrections
-from forerun.include.state.opening import open_store
 from forerun.include.state.pointers import Pointer
 from forerun.include.state.records import RunCommit
 from forerun.include.state.rows import result_rows
+from forerun.include.stores.opening import open_store
 from forerun.include.verify.repair_diff import write_diff
 from forerun.include.verify.row_diff import row_diff
 from forerun.past.telling import tell_planned, telling_how_runs_end, told_publication

@@ -13,10 +13,10 @@ from forerun.include.sources.delivery import read_pin
 from forerun.include.state.commits import read_chain, read_commit
 from forerun.include.state.given_up import all_given_up
 from forerun.include.state.layout import Generation
-from forerun.include.state.opening import split_uri
 from forerun.include.state.pointers import Pointer, read_published
 from forerun.include.state.records import Manifest, RunCommit, StageMetrics, decode
-from forerun.include.state.store import StoreReader
+from forerun.include.stores.opening import split_uri
+from forerun.include.stores.store import StoreReader
 from forerun.planner.contract import FamilyInput, Plan, decode_plan
 from forerun.planner.cost.constants import MICRO
 from forerun.planner.errors import ForerunError

@@ -11,9 +11,9 @@ from forerun.include.engines import EngineSpec
 from forerun.include.machine.settings import allowed_functions
 from forerun.include.reports.parameters import day_parameters
 from forerun.include.state.layout import Generation
-from forerun.include.state.opening import open_store
 from forerun.include.state.rows import read_rows
-from forerun.include.state.store import Store
+from forerun.include.stores.opening import open_store
+from forerun.include.stores.store import Store
 from forerun.include.verify.equality import Comparison
 from forerun.include.verify.sail_gaps import gaps_of
 from forerun.planner.algebra.relational import Relation

@@ -16,9 +16,9 @@ from forerun.include.machine.settings import allowed_functions
 from forerun.include.reports.spec import ReportSpec
 from forerun.include.runs.prepare import PreparedRun, open_generation, prepare_run
 from forerun.include.state.layout import Generation
-from forerun.include.state.opening import open_store
 from forerun.include.state.records import RunCommit
 from forerun.include.state.rows import result_rows
+from forerun.include.stores.opening import open_store
 from forerun.include.verify.equality import Comparison, compare
 from forerun.planner.errors import SqlError
 from forerun.planner.props.several_answers import several_answers

@@ -20,8 +20,8 @@ from forerun.include.machine.jvm import (
     submit_options,
 )
 from forerun.include.runs.stored_plan import StoredPlan
-from forerun.include.state.opening import split_uri
 from forerun.include.state.records import RunCommit
+from forerun.include.stores.opening import split_uri
 from forerun.planner.errors import ForerunError
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from forerun.include.machine.jvm import is_local, is_s3
 from forerun.include.reports.parameters import Parameter
 from forerun.include.reports.spec import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
 from forerun.include.runs.prepare import open_generation
-from forerun.include.state.opening import open_store
+from forerun.include.stores.opening import open_store
 from forerun.planner.contract.plan_v1 import ReliedForeignKey
 from forerun.planner.request import PDW, Method, Problem, Settings, TimePoint, ivm
 from forerun.simulation.deliveries import Correlation, Splitter

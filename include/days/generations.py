@@ -8,7 +8,7 @@ from forerun.include.reports.spec import ReportSpec, decode_report
 from forerun.include.state.fence import closed_through
 from forerun.include.state.layout import Generation, claim_key, day_folder, spec_key
 from forerun.include.state.records import Claim, GenerationRecord, decode, encode
-from forerun.include.state.store import Store, StoreReader, put_or_get
+from forerun.include.stores.store import Store, StoreReader, put_or_get
 from forerun.planner.errors import ForerunError
 
 
@@ -52,7 +52,7 @@ def claiming_dag(store: StoreReader, report: str) -> str:
 
 def read_spec(store: StoreReader, report: str, digest: str) -> ReportSpec:
     """A report as it was when its digest was ``digest``. Raises
-    :class:`forerun.include.state.store.MissingKeyError` for one that no DAG run has used."""
+    :class:`forerun.include.stores.store.MissingKeyError` for one that no DAG run has used."""
     return decode_report(store.get(spec_key(report, digest)))
 
 

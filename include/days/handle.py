@@ -10,10 +10,10 @@ from forerun.include.reports.spec import ReportSpec
 from forerun.include.state.commits import read_chain, read_commit
 from forerun.include.state.fence import is_closed, refuse_closed
 from forerun.include.state.layout import Generation
-from forerun.include.state.opening import open_store
 from forerun.include.state.records import RunCommit
-from forerun.include.state.scratch_store import ScratchStore
-from forerun.include.state.store import Store
+from forerun.include.stores.opening import open_store
+from forerun.include.stores.scratch_store import ScratchStore
+from forerun.include.stores.store import Store
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from forerun.include.state.backoff import Backoff
 from forerun.include.state.layout import Generation
 from forerun.include.state.records import decode, encode
-from forerun.include.state.store import Store, StoreReader
+from forerun.include.stores.backoff import Backoff
+from forerun.include.stores.store import Store, StoreReader
 from forerun.planner.contract.plan_v1 import later
 
 Kind = Literal["batch", "skip-early", "replan", "publish-anyway", "repair", "publish"]

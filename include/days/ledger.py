@@ -12,7 +12,7 @@ from forerun.include.state.given_up import all_given_up
 from forerun.include.state.layout import history_folder, history_key, history_order
 from forerun.include.state.ledger_entry import LedgerEntry, StageEntry
 from forerun.include.state.records import RunCommit, RunMetrics, decode, encode
-from forerun.include.state.store import MissingKeyError, StoreReader
+from forerun.include.stores.store import MissingKeyError, StoreReader
 from forerun.planner.contract import Run, decode_plan
 from forerun.planner.errors import ContractError
 

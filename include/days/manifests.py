@@ -15,7 +15,7 @@ from forerun.include.sources.pins import pin_source
 from forerun.include.state.inherited import Inherited, read_inherited
 from forerun.include.state.layout import Generation
 from forerun.include.state.records import Manifest, ManifestSource, Pin, PinnedFile, decode, encode
-from forerun.include.state.store import StoreReader, put_or_get
+from forerun.include.stores.store import StoreReader, put_or_get
 from forerun.planner.errors import ForerunError, RequestError
 
 

@@ -26,11 +26,11 @@ from forerun.include.days.sink_folder import partition_of, refuse_table_folder
 from forerun.include.reports.sinks import PartitionFolder
 from forerun.include.sources.files import Location
 from forerun.include.sources.table_formats import refuse_tables_below
-from forerun.include.state.backoff import Backoff
 from forerun.include.state.commits import verify_partition
 from forerun.include.state.pointers import Pointer
 from forerun.include.state.records import ArtifactFile, ArtifactPartition
-from forerun.include.state.store import Store, StoreReader, checksum_text, is_hidden
+from forerun.include.stores.backoff import Backoff
+from forerun.include.stores.store import Store, StoreReader, checksum_text, is_hidden
 from forerun.planner.contract.codec import from_json
 from forerun.planner.contract.plan_v1 import later
 from forerun.planner.errors import ContractError

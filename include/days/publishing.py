@@ -29,7 +29,6 @@ from forerun.include.days.sinks.day_rows import DayRows, DayVersion, ReportDay, 
 from forerun.include.days.sinks.tables import open_sink, publish_rows
 from forerun.include.reports.sinks import PartitionFolder, VersionedFolder
 from forerun.include.sources.delivery import read_pin
-from forerun.include.state.backoff import Backoff
 from forerun.include.state.commits import verify_partition
 from forerun.include.state.layout import Generation, pointer_key, version_folder
 from forerun.include.state.pointers import Overruled, Pointer, read_published
@@ -41,7 +40,8 @@ from forerun.include.state.records import (
     encode,
 )
 from forerun.include.state.rows import result_rows
-from forerun.include.state.store import Store, StoreDownError, StoreReader
+from forerun.include.stores.backoff import Backoff
+from forerun.include.stores.store import Store, StoreDownError, StoreReader
 from forerun.planner.contract import decode_plan
 from forerun.planner.errors import ContractError, ForerunError
 

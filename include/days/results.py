@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import date
 
-from forerun.include.state.opening import open_store
 from forerun.include.state.pointers import Pointer, read_published
-from forerun.include.state.store import StoreReader
+from forerun.include.stores.opening import open_store
+from forerun.include.stores.store import StoreReader
 from forerun.planner.errors import ForerunError
 
 

@@ -17,7 +17,7 @@ from forerun.include.sources.statistics import time_points
 from forerun.include.state.layout import numbers
 from forerun.include.state.records import decode, encode
 from forerun.include.state.run_schedule import RunSchedule
-from forerun.include.state.store import MissingKeyError
+from forerun.include.stores.store import MissingKeyError
 from forerun.planner.errors import ContractError
 from forerun.planner.request import TimePoint
 
@@ -85,7 +85,7 @@ def own_times(day: Day) -> RunTimes:
 
 
 def read_times(day: Day) -> RunTimes:
-    """The times of a day as they are now. Raises :class:`forerun.include.state.store.StoreError`
+    """The times of a day as they are now. Raises :class:`forerun.include.stores.store.StoreError`
     for a store that does not answer, and nothing else."""
     own = own_times(day)
     if not day.spec.policy.times_move:

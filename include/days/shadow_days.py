@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from forerun.include.reports.shadow import Shadow
-from forerun.include.state.backoff import Backoff
 from forerun.include.state.layout import shadow_folder, shadow_key
 from forerun.include.state.records import decode, encode
 from forerun.include.state.shadow_day import ShadowDay
-from forerun.include.state.store import MissingKeyError, Store, StoreReader
+from forerun.include.stores.backoff import Backoff
+from forerun.include.stores.store import MissingKeyError, Store, StoreReader
 from forerun.planner.errors import ContractError
 
 _LOG = logging.getLogger(__name__)

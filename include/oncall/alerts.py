@@ -21,7 +21,7 @@ from forerun.include.sources.completeness import find_missing
 from forerun.include.state.failure import Failure
 from forerun.include.state.layout import results_folder
 from forerun.include.state.pointers import Pointer, read_published
-from forerun.include.state.store import StoreReader
+from forerun.include.stores.store import StoreReader
 from forerun.include.times.safe_start import AROUND_S
 
 Kind = Literal["warning", "missed", "ticket"]
@@ -143,7 +143,7 @@ def _wrong(
 
 def read_watched(store: StoreReader, report: str, day: str, now: datetime) -> Watched | None:
     """Look at a day in the store; None if it was never opened. Raises
-    :class:`forerun.include.state.store.StoreError` and
+    :class:`forerun.include.stores.store.StoreError` and
     :class:`forerun.planner.errors.ContractError`."""
     records = read_day_records(store, report, day)
     if records is None:

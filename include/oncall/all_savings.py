@@ -15,7 +15,7 @@ from forerun.include.oncall.catalogue import KnownReport
 from forerun.include.oncall.savings import Savings, SpentDay, read_savings
 from forerun.include.state.layout import history_folder, savings_index_key
 from forerun.include.state.records import decode, encode
-from forerun.include.state.store import Store, StoreReader
+from forerun.include.stores.store import Store, StoreReader
 from forerun.planner.errors import ContractError
 from forerun.planner.version import VERSION
 

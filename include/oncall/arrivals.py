@@ -15,7 +15,7 @@ from forerun.include.oncall.night import NightRow
 from forerun.include.reports.source import SourceSpec
 from forerun.include.sources.delivery import read_pin
 from forerun.include.state.layout import numbers, pin_key, pins_folder, source_id
-from forerun.include.state.store import StoreReader
+from forerun.include.stores.store import StoreReader
 from forerun.include.times.past_arrivals import by_instants, read_arrivals
 from forerun.planner.schedule.arrivals import ArrivalCurve
 
@@ -82,7 +82,7 @@ def read_source_arrivals(
     store: StoreReader, records: DayRecords, source: SourceSpec
 ) -> SourceArrivals:
     """Return how a source of a report arrived on a day. Raises
-    :class:`forerun.include.state.store.StoreError`."""
+    :class:`forerun.include.stores.store.StoreError`."""
     seen = tuple(_seen(store, source, records.at.day))
     forecast = read_arrivals(store, records.spec, records.date).get(source.name)
     if forecast is None:

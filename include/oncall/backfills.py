@@ -9,7 +9,7 @@ from datetime import date, datetime, timedelta
 from forerun.include.days.generations import latest_generation, read_spec
 from forerun.include.oncall.catalogue import newest_opening
 from forerun.include.past.backfill import Backfill, BackfillDay, find_backfill
-from forerun.include.state.store import Store
+from forerun.include.stores.store import Store
 from forerun.planner.cost.constants import MICRO
 from forerun.planner.errors import RequestError
 

@@ -18,7 +18,7 @@ from forerun.include.reports.clock import TimeError, parse_day
 from forerun.include.reports.spec import ReportSpec
 from forerun.include.state.layout import SPECS_FOLDER, report_folder
 from forerun.include.state.records import GenerationRecord
-from forerun.include.state.store import MissingKeyError, StoreReader
+from forerun.include.stores.store import MissingKeyError, StoreReader
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,9 +22,9 @@ from forerun.include.state.layout import Generation, day_folder, pointer_key
 from forerun.include.state.ledger_entry import LedgerEntry
 from forerun.include.state.pointers import Pointer, read_published
 from forerun.include.state.records import GenerationRecord, RunCommit
-from forerun.include.state.scratch_store import ScratchStore
-from forerun.include.state.store import StoreReader
 from forerun.include.state.verdicts import ReadingVerdict, newest_verdict
+from forerun.include.stores.scratch_store import ScratchStore
+from forerun.include.stores.store import StoreReader
 from forerun.include.times.safe_start import SafeStart, remaining_cost, safe_start
 from forerun.include.times.wall_forecast import NEWEST, WallForecast
 from forerun.planner.contract import Plan, decode_plan
@@ -156,7 +156,7 @@ def read_day_records(store: StoreReader, report: str, day: str) -> DayRecords | 
     """Read the newest generation of a day that a DAG run has opened, repairs left out; None if
     there is none that clean-up has left.
 
-    Raises :class:`forerun.include.state.store.StoreError` and
+    Raises :class:`forerun.include.stores.store.StoreError` and
     :class:`forerun.planner.errors.ContractError`.
     """
     at_day = date.fromisoformat(day)

@@ -17,7 +17,7 @@ from forerun.include.sources.statistics import forecast
 from forerun.include.state.layout import numbers
 from forerun.include.state.ledger_entry import LedgerEntry
 from forerun.include.state.records import Manifest, RunCommit
-from forerun.include.state.store import StoreReader
+from forerun.include.stores.store import StoreReader
 from forerun.planner.contract import Plan, decode_plan
 from forerun.planner.contract.plan_v1 import Run
 from forerun.planner.cost.constants import MICRO
@@ -106,8 +106,9 @@ class DayView:
 
 
 def read_day_view(store: StoreReader, records: DayRecords) -> DayView:
-    """Read all that the page of a day shows. Raises :class:`forerun.include.state.store.StoreError`
-    and :class:`forerun.planner.errors.ContractError`."""
+    """Read all that the page of a day shows. Raises
+    :class:`forerun.include.stores.store.StoreError` and
+    :class:`forerun.planner.errors.ContractError`."""
     plans = {plan.key: decode_plan(store.get(plan.key)) for plan in records.plans}
     manifests = tuple(_manifests(store, records))
     return DayView(

@@ -9,7 +9,7 @@ from functools import partial
 
 from forerun.include.oncall.catalogue import KnownReport
 from forerun.include.state.layout import RESULT_FAMILY, report_folder, report_results_folder
-from forerun.include.state.store import StoredFile, StoreReader
+from forerun.include.stores.store import StoredFile, StoreReader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

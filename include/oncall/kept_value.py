@@ -13,7 +13,7 @@ from concurrent.futures import TimeoutError as TookTooLong
 from datetime import datetime, timedelta
 from typing import Generic, TypeVar
 
-from forerun.include.state.store import StoreDownError
+from forerun.include.stores.store import StoreDownError
 from forerun.planner.errors import ForerunError
 
 _T = TypeVar("_T")

@@ -22,7 +22,7 @@ from forerun.include.oncall.kept_value import PATIENCE_S, KeptValue, in_time
 from forerun.include.oncall.night import NightRow, make_row, unopened_row
 from forerun.include.sources.completeness import find_missing
 from forerun.include.state.failure import read_unopened
-from forerun.include.state.store import StoreDownError, StoreReader
+from forerun.include.stores.store import StoreDownError, StoreReader
 from forerun.planner.errors import ForerunError
 
 _T = TypeVar("_T")

@@ -11,7 +11,7 @@ from forerun.include.oncall.catalogue import known_reports
 from forerun.include.oncall.kept_state import KeptState, read_kept_states
 from forerun.include.oncall.kept_value import KeptValue
 from forerun.include.oncall.night_reader import NightReader
-from forerun.include.state.opening import open_store
+from forerun.include.stores.opening import open_store
 
 _FRESH_S, _STALE_S = 120.0, 24 * 3600.0
 """Figures of whole days change seldom; those of yesterday are better than none."""

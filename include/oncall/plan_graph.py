@@ -12,7 +12,7 @@ from typing import Literal
 
 from forerun.include.oncall.day_records import DayRecords
 from forerun.include.state.records import RunCommit, StageMetrics
-from forerun.include.state.store import StoreReader
+from forerun.include.stores.store import StoreReader
 from forerun.planner.contract import Plan, decode_plan
 from forerun.planner.contract.plan_v1 import ArtifactOutput, FamilyInput, Run, SourceInput, Stage
 from forerun.planner.cost.constants import MICRO

@@ -25,8 +25,8 @@ from forerun.include.reports.spec import ReportSpec
 from forerun.include.state.commits import read_commit
 from forerun.include.state.layout import Generation
 from forerun.include.state.records import GenerationRecord, OpenedBy, RunCommit
-from forerun.include.state.scratch_store import ScratchStore
-from forerun.include.state.store import MissingKeyError, StoreDownError, StoreReader
+from forerun.include.stores.scratch_store import ScratchStore
+from forerun.include.stores.store import MissingKeyError, StoreDownError, StoreReader
 from forerun.planner.errors import ForerunError
 
 
@@ -75,7 +75,7 @@ class RepairView:
 
 def read_repair(store: StoreReader, records: DayRecords, now: datetime) -> RepairView:
     """Look what changed in the sources of a day since it was published, plan its repair, and read
-    what is computed of it. Raises :class:`forerun.include.state.store.StoreError`."""
+    what is computed of it. Raises :class:`forerun.include.stores.store.StoreError`."""
     repair, refused = None, ""
     try:
         spec = spec_of_day(store, records.at.report, records.date)

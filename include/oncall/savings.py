@@ -15,7 +15,7 @@ from forerun.include.engines import ENGINES
 from forerun.include.oncall.catalogue import newest_spec
 from forerun.include.runs.losing_days import judge_days
 from forerun.include.state.ledger_entry import LedgerEntry
-from forerun.include.state.store import StoreReader
+from forerun.include.stores.store import StoreReader
 from forerun.planner.cost.constants import MICRO
 from forerun.planner.cost.prices import Prices
 from forerun.planner.request import Settings

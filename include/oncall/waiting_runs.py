@@ -14,9 +14,9 @@ from datetime import datetime
 from forerun.include.oncall.day_records import DayRecords
 from forerun.include.reports.start_when import start_text
 from forerun.include.state.layout import CLUSTERS_FOLDER
-from forerun.include.state.scratch_store import ScratchStore
 from forerun.include.state.slots import Look, SlotRequest, why_not
-from forerun.include.state.store import StoreReader
+from forerun.include.stores.scratch_store import ScratchStore
+from forerun.include.stores.store import StoreReader
 from forerun.include.times.leases import Leases, read_cluster
 from forerun.planner.errors import ContractError
 

@@ -31,9 +31,9 @@ from forerun.include.runs.prepare import (
     planned,
 )
 from forerun.include.sources.completeness import find_missing
-from forerun.include.state.opening import open_store
 from forerun.include.state.pointers import Pointer
-from forerun.include.state.scratch_store import ScratchStore
+from forerun.include.stores.opening import open_store
+from forerun.include.stores.scratch_store import ScratchStore
 from forerun.planner.api import plan
 from forerun.planner.contract import Plan
 from forerun.planner.contract.digest import digest_of

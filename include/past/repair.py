@@ -31,7 +31,7 @@ from forerun.include.sources.pins import pin_source
 from forerun.include.state.layout import Generation
 from forerun.include.state.pointers import Pointer
 from forerun.include.state.records import Manifest, ManifestSource, OpenedBy, encode
-from forerun.include.state.store import MissingKeyError, Store, StoreReader, put_or_get
+from forerun.include.stores.store import MissingKeyError, Store, StoreReader, put_or_get
 from forerun.planner.contract import encode_plan
 from forerun.planner.contract.digest import digest_of
 from forerun.planner.errors import ForerunError

@@ -19,7 +19,7 @@ from forerun.include.state.commits import first_lost, read_chain
 from forerun.include.state.inherited import read_inherited
 from forerun.include.state.layout import Generation
 from forerun.include.state.records import Manifest, Pin, PinnedFile, RunCommit
-from forerun.include.state.store import StoreReader
+from forerun.include.stores.store import StoreReader
 from forerun.planner.errors import ForerunError
 
 Pins = Mapping[str, tuple[str, Pin]]

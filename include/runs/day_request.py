@@ -20,7 +20,7 @@ from forerun.include.sources.statistics import forecast, time_points, to_source,
 from forerun.include.state.layout import Generation
 from forerun.include.state.ledger_entry import LedgerEntry
 from forerun.include.state.records import Manifest, Pin, RunCommit
-from forerun.include.state.store import StoreReader
+from forerun.include.stores.store import StoreReader
 from forerun.planner.contract import decode_plan
 from forerun.planner.errors import RequestError
 from forerun.planner.request import Committed, Problem, Settings, Source, TimePoint, ivm

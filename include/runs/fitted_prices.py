@@ -15,7 +15,7 @@ from forerun.include.machine.wall_clock import utc_now
 from forerun.include.state.layout import HISTORY, PRICES_KEY
 from forerun.include.state.ledger_entry import LedgerEntry
 from forerun.include.state.records import decode, encode
-from forerun.include.state.store import MissingKeyError, Store, StoreReader
+from forerun.include.stores.store import MissingKeyError, Store, StoreReader
 from forerun.planner.cost.calibration import ExecutedRun, ExecutedStage
 from forerun.planner.cost.prices import SPARK, STARTS, WORK, Prices
 from forerun.planner.errors import ContractError

@@ -40,7 +40,7 @@ from forerun.include.state.records import (
     decode,
     encode,
 )
-from forerun.include.state.store import MissingKeyError, put_or_get
+from forerun.include.stores.store import MissingKeyError, put_or_get
 from forerun.planner.contract import Family, decode_plan
 from forerun.planner.materialize.artifacts import unbroken
 from forerun.planner.request import Committed, PlanRequest, Problem, Source, TimePoint

@@ -7,8 +7,8 @@ from dataclasses import replace
 from forerun.include.state.commits import read_commit
 from forerun.include.state.given_up import read_given_up
 from forerun.include.state.layout import Generation
-from forerun.include.state.store import StoreReader
 from forerun.include.state.verdicts import ReadingVerdict, newest_verdict
+from forerun.include.stores.store import StoreReader
 from forerun.planner.contract import Plan, ResultOutput, SourceInput, Stage, decode_plan
 from forerun.planner.errors import SqlError
 from forerun.planner.request import PlanRequest

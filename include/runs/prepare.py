@@ -43,13 +43,11 @@ from forerun.include.runs.losing_days import why_batch, why_measured
 from forerun.include.runs.misread import why_by_the_text
 from forerun.include.runs.observed import observed
 from forerun.include.runs.state_left import following_of, with_state_left
-from forerun.include.state.backoff import Backoff
 from forerun.include.state.fence import closed_through
 from forerun.include.state.given_up import read_given_up
 from forerun.include.state.inherited import read_inherited
 from forerun.include.state.layout import Generation, day_folder, spec_key
 from forerun.include.state.ledger_entry import LedgerEntry
-from forerun.include.state.opening import open_store
 from forerun.include.state.probe import probe
 from forerun.include.state.records import (
     GenerationRecord,
@@ -58,8 +56,10 @@ from forerun.include.state.records import (
     RunCommit,
     encode,
 )
-from forerun.include.state.scratch_store import ScratchStore
-from forerun.include.state.store import Store
+from forerun.include.stores.backoff import Backoff
+from forerun.include.stores.opening import open_store
+from forerun.include.stores.scratch_store import ScratchStore
+from forerun.include.stores.store import Store
 from forerun.planner.api import PlanResult, plan
 from forerun.planner.contract import Plan, encode_plan
 from forerun.planner.cost.constants import MICRO

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from forerun.include.state.layout import Generation, generation_of
-from forerun.include.state.opening import open_store, split_uri
-from forerun.include.state.store import Store
+from forerun.include.stores.opening import open_store, split_uri
+from forerun.include.stores.store import Store
 from forerun.planner.contract import ArtifactOutput, FamilyInput, Plan, decode_plan
 from forerun.planner.errors import ContractError
 

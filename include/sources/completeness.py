@@ -49,7 +49,7 @@ def find_missing(
     """Return what is missing at ``now`` of the sources whose day is not complete.
 
     ``events`` are those of assets; None leaves sources that wait for one aside. Raises
-    :class:`forerun.include.state.store.StoreError` when a source's folder cannot be listed.
+    :class:`forerun.include.stores.store.StoreError` when a source's folder cannot be listed.
     """
     found = (missing_of(source, spec, day, now, events=events) for source in spec.sources)
     return tuple(each for each in found if each)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from forerun.include.sources.files import Location
 from forerun.include.sources.formats import SourceFormat
 from forerun.include.state.records import PinnedFile
-from forerun.include.state.store import MissingKeyError
+from forerun.include.stores.store import MissingKeyError
 
 _THREADS = 8
 

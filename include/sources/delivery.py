@@ -17,7 +17,7 @@ from forerun.include.sources.formats import format_of
 from forerun.include.sources.unread import SourceChangedError
 from forerun.include.state.layout import pin_key
 from forerun.include.state.records import Pin, PinnedFile, decode
-from forerun.include.state.store import StoredFile, StoreReader
+from forerun.include.stores.store import StoredFile, StoreReader
 from forerun.planner.errors import ContractError
 
 

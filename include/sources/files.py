@@ -12,10 +12,10 @@ from urllib.parse import unquote, urlsplit
 from forerun.include.sources.constants import Constants
 from forerun.include.sources.raw import Raw
 from forerun.include.sources.table_formats import refuse_tables_below
-from forerun.include.state.file_store import FileStore
-from forerun.include.state.opening import refuse_credentials
 from forerun.include.state.records import Pin, PinnedFile
-from forerun.include.state.store import Store, StoredFile, is_hidden
+from forerun.include.stores.file_store import FileStore
+from forerun.include.stores.opening import refuse_credentials
+from forerun.include.stores.store import Store, StoredFile, is_hidden
 from forerun.planner.contract import ColumnSpec
 from forerun.planner.errors import ForerunError
 
@@ -53,7 +53,7 @@ class Location:
     ) -> tuple[StoredFile, ...]:
         """The data files, by key: all that lie below the folder, whatever their names, but
 
-        - hidden ones (:func:`forerun.include.state.store.is_hidden`, Spark's own rule);
+        - hidden ones (:func:`forerun.include.stores.store.is_hidden`, Spark's own rule);
         - those whose path below the folder ``is_marker`` says to be that of a marker;
         - empty ones, which Spark leaves out, too. One that ends in ``suffix``, as files of the
           format are usually called, was cut short: it counts, so that reading it fails.
@@ -194,7 +194,7 @@ def locate(path: str) -> Location:
             return Location(_disk(), key)
     if parts.scheme in ("s3", "s3a") and parts.netloc and parts.path.strip("/"):
         from forerun.include.machine.settings import s3_settings
-        from forerun.include.state.s3_store import S3Store
+        from forerun.include.stores.s3_store import S3Store
 
         bucket = S3Store(parts.netloc, "", s3_settings())
         return Location(bucket, parts.path.strip("/"), has_etags=True)

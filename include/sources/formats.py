@@ -10,16 +10,16 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
-from forerun.include.sources.csv_format import CsvFormat
 from forerun.include.sources.files import Asked, Listing, Location
-from forerun.include.sources.json_format import JsonFormat
 from forerun.include.sources.parquet.format import ParquetFormat
 from forerun.include.sources.services.kafka_format import KafkaFormat
 from forerun.include.sources.services.postgresql_format import PostgresqlFormat
 from forerun.include.sources.tables.delta_format import DeltaFormat
 from forerun.include.sources.tables.iceberg_format import IcebergFormat
+from forerun.include.sources.texts.csv_format import CsvFormat
+from forerun.include.sources.texts.json_format import JsonFormat
 from forerun.include.state.records import PinnedFile
-from forerun.include.state.store import StoredFile
+from forerun.include.stores.store import StoredFile
 from forerun.planner.contract import ColumnSpec
 from forerun.planner.errors import ForerunError
 

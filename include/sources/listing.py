@@ -15,7 +15,7 @@ from forerun.include.sources.constants import Constants, in_folders, with_consta
 from forerun.include.sources.files import Asked, DayBounds, Listing
 from forerun.include.sources.formats import format_of
 from forerun.include.state.records import Pin, PinnedFile
-from forerun.include.state.store import StoredFile
+from forerun.include.stores.store import StoredFile
 from forerun.planner.contract.plan_v1 import WEIGHT_COLUMN
 
 

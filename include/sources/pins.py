@@ -23,10 +23,10 @@ from forerun.include.sources.spool import Spool
 from forerun.include.sources.table_formats import refuse_tables_above
 from forerun.include.sources.unread import refuse_unread
 from forerun.include.sources.widening import same_type, widens
-from forerun.include.state.backoff import Backoff
 from forerun.include.state.layout import numbers, pin_key, pins_folder, source_id
 from forerun.include.state.records import Pin, PinnedFile, encode
-from forerun.include.state.store import Store, StoreReader
+from forerun.include.stores.backoff import Backoff
+from forerun.include.stores.store import Store, StoreReader
 from forerun.planner.contract import ColumnSpec
 from forerun.planner.errors import ForerunError
 

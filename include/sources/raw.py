@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from forerun.include.sources.files import Location
-    from forerun.include.state.store import StoredFile
+    from forerun.include.stores.store import StoredFile
 
 Read = Callable[[Sequence[ColumnSpec]], "pa.RecordBatchReader"]
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow.parquet as pq
 
-from forerun.include.state.store import StoreReader
+from forerun.include.stores.store import StoreReader
 
 _THREADS = 8
 

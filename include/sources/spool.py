@@ -25,7 +25,7 @@ from forerun.include.state.layout import (
     spooled_file_key,
 )
 from forerun.include.state.records import Pin, PinnedFile, decode, encode
-from forerun.include.state.store import MissingKeyError, Store, put_or_get
+from forerun.include.stores.store import MissingKeyError, Store, put_or_get
 from forerun.planner.contract import ColumnSpec
 
 if TYPE_CHECKING:

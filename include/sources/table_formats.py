@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from forerun.include.state.store import Store, StoreDeniedError
+from forerun.include.stores.store import Store, StoreDeniedError
 from forerun.planner.errors import ForerunError
 
 if TYPE_CHECKING:

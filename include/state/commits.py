@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from forerun.include.state.backoff import Backoff
 from forerun.include.state.fence import refuse_closed
 from forerun.include.state.layout import Generation, numbers
 from forerun.include.state.records import (
@@ -21,7 +20,8 @@ from forerun.include.state.records import (
     decode,
     encode,
 )
-from forerun.include.state.store import Store, StoreReader, is_hidden, put_or_get
+from forerun.include.stores.backoff import Backoff
+from forerun.include.stores.store import Store, StoreReader, is_hidden, put_or_get
 from forerun.planner.contract import ColumnSpec
 from forerun.planner.errors import ForerunError
 

@@ -22,9 +22,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from forerun.include.state.backoff import Backoff
 from forerun.include.state.fence import close_through, closed_through
-from forerun.include.state.file_store import FileStore
 from forerun.include.state.inherited import read_inherited
 from forerun.include.state.layout import (
     Generation,
@@ -39,7 +37,9 @@ from forerun.include.state.layout import (
 )
 from forerun.include.state.pointers import Pointer, StoredPointer, Unpublished, read_published
 from forerun.include.state.records import Manifest, RunCommit, StageRecord, decode, encode
-from forerun.include.state.store import MissingKeyError, Store, StoredFile, StoreError
+from forerun.include.stores.backoff import Backoff
+from forerun.include.stores.file_store import FileStore
+from forerun.include.stores.store import MissingKeyError, Store, StoredFile, StoreError
 
 FLOOR = timedelta(hours=24)
 """Nothing younger than this is deleted, and no generation of a day of which anything is."""

@@ -23,7 +23,7 @@ from forerun.include.state.layout import (
     spool_folder,
 )
 from forerun.include.state.records import Pin, decode
-from forerun.include.state.store import MissingKeyError, Store, StoredFile
+from forerun.include.stores.store import MissingKeyError, Store, StoredFile
 
 DAYS = 100
 """The pins of so many newest days of a source stay. Forecasts read those of 28 published days."""

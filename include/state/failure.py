@@ -13,7 +13,7 @@ from datetime import datetime
 
 from forerun.include.state.layout import Generation, day_failure_key
 from forerun.include.state.records import decode, encode
-from forerun.include.state.store import Store, StoreReader
+from forerun.include.stores.store import Store, StoreReader
 
 _CODE = re.compile(r"^\[([a-z][a-z-]*)\] ")
 _HINT = "\n  hint: "

@@ -15,10 +15,10 @@ proves that clean-up had deleted nothing of what was read until then. The whole 
 from __future__ import annotations
 
 from forerun.include.machine.wall_clock import utc_now
-from forerun.include.state.backoff import Backoff
 from forerun.include.state.layout import Generation, fence_key
 from forerun.include.state.records import Fence, decode, encode
-from forerun.include.state.store import Store, StoreReader
+from forerun.include.stores.backoff import Backoff
+from forerun.include.stores.store import Store, StoreReader
 from forerun.planner.errors import ForerunError
 
 

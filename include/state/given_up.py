@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from forerun.include.state.layout import Generation, numbers
 from forerun.include.state.records import RunCommit, decode, encode
-from forerun.include.state.store import Store, StoreReader
+from forerun.include.stores.store import Store, StoreReader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

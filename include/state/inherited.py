@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from forerun.include.state.layout import Generation
 from forerun.include.state.records import ArtifactPartition, decode
-from forerun.include.state.store import StoreReader
+from forerun.include.stores.store import StoreReader
 from forerun.planner.contract import Family
 
 

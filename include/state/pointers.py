@@ -7,7 +7,7 @@ from typing import cast
 
 from forerun.include.state.layout import pointer_key
 from forerun.include.state.records import ArtifactFile, decode_one_of
-from forerun.include.state.store import StoreReader
+from forerun.include.stores.store import StoreReader
 from forerun.planner.contract.plan_v1 import later
 
 

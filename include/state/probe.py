@@ -9,7 +9,7 @@ from __future__ import annotations
 import uuid
 
 from forerun.include.state.layout import PROBE_KEY
-from forerun.include.state.store import Store, UnsafeStoreError
+from forerun.include.stores.store import Store, UnsafeStoreError
 
 _PASSED = b"conditional puts hold\n"
 

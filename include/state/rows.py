@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from forerun.include.state.records import ArtifactFile, ArtifactPartition
-from forerun.include.state.store import StoreReader
+from forerun.include.stores.store import StoreReader
 
 
 def read_rows(store: StoreReader, folder: str, files: tuple[ArtifactFile, ...]) -> pa.Table | None:

@@ -11,7 +11,7 @@ from typing import Literal
 
 from forerun.include.state.layout import verdict_key, verdicts_folder
 from forerun.include.state.records import decode, encode
-from forerun.include.state.store import Store, StoreReader
+from forerun.include.stores.store import Store, StoreReader
 
 Outcome = Literal["same", "differs", "refused", "not-asked"]
 """``same``: Spark makes one plan of both; ``differs``: two; ``refused``: Spark cannot analyze the

@@ -15,11 +15,11 @@ from forerun.include.days.handle import Day
 from forerun.include.days.ledger import read_history
 from forerun.include.days.run_times import own_times
 from forerun.include.reports.run_policy import Retries
-from forerun.include.state.backoff import Backoff
 from forerun.include.state.cluster_report import ClusterReport, WantedDay, WantedRun
 from forerun.include.state.layout import CLUSTERS_FOLDER, ClusterKeys
 from forerun.include.state.records import decode, encode
-from forerun.include.state.store import Store, StoreReader, Tagged
+from forerun.include.stores.backoff import Backoff
+from forerun.include.stores.store import Store, StoreReader, Tagged
 from forerun.include.times.safe_start import safe_start
 from forerun.include.times.wall_forecast import NEWEST, WallForecast, usual_run_s
 from forerun.planner.errors import ContractError

@@ -13,7 +13,7 @@ from forerun.include.days.run_times import read_times, store_times
 from forerun.include.state.cluster_report import WantedRun
 from forerun.include.state.layout import Generation
 from forerun.include.state.run_schedule import RunSchedule, ScheduledRun
-from forerun.include.state.store import Store
+from forerun.include.stores.store import Store
 from forerun.include.times.cluster_reports import put_wanted
 from forerun.include.times.night import SOON_S, DecidedNight, NightMember
 from forerun.include.times.outlook import curves_known, prices_until

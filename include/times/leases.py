@@ -18,11 +18,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from forerun.include.reports.cluster import Cluster
-from forerun.include.state.backoff import Backoff
 from forerun.include.state.layout import ClusterKeys
 from forerun.include.state.records import decode, encode
 from forerun.include.state.slots import Lease, Look, SlotRequest, Slots, Stop, why_not, why_spent
-from forerun.include.state.store import Store, StoredFile, StoreError
+from forerun.include.stores.backoff import Backoff
+from forerun.include.stores.store import Store, StoredFile, StoreError
 from forerun.planner.contract.seal import unseal
 from forerun.planner.errors import ContractError, ForerunError
 

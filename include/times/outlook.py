@@ -11,7 +11,7 @@ from forerun.include.reports.hours import daily_curve
 from forerun.include.reports.spec import ReportSpec
 from forerun.include.sources.files import SourcePathError
 from forerun.include.sources.pins import pin_source
-from forerun.include.state.store import StoreReader
+from forerun.include.stores.store import StoreReader
 from forerun.include.times.past_arrivals import (
     by_instants,
     clock_seconds,

@@ -25,7 +25,7 @@ from forerun.include.state.layout import (
     source_id,
 )
 from forerun.include.state.records import Pin
-from forerun.include.state.store import MissingKeyError, StoreReader
+from forerun.include.stores.store import MissingKeyError, StoreReader
 from forerun.planner.errors import ContractError
 from forerun.planner.schedule.arrivals import ArrivalCurve, arrival_curve
 from forerun.planner.schedule.forecast import ArrivalForecast, PastDay

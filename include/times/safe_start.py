@@ -20,7 +20,7 @@ from forerun.include.reports.run_policy import Retries
 from forerun.include.reports.spec import ReportSpec
 from forerun.include.state.layout import Generation
 from forerun.include.state.ledger_entry import LedgerEntry
-from forerun.include.state.store import StoreReader
+from forerun.include.stores.store import StoreReader
 from forerun.include.times.wall_forecast import NEWEST, WallForecast
 from forerun.planner.contract import Plan, decode_plan
 from forerun.planner.cost.constants import MICRO

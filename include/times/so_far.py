@@ -11,7 +11,7 @@ from forerun.include.days.results import read_pointer
 from forerun.include.reports.spec import ReportSpec
 from forerun.include.sources.delivery import read_pin
 from forerun.include.state.commits import read_chain
-from forerun.include.state.store import Store
+from forerun.include.stores.store import Store
 from forerun.planner.errors import ScheduleError
 
 

@@ -158,7 +158,7 @@ class OpenedDay:
         report as it was when the day was computed."""
         if self.repair:
             from forerun.include.days.generations import spec_of
-            from forerun.include.state.opening import open_store
+            from forerun.include.stores.opening import open_store
 
             at = Generation(spec.name, self.day, self.generation)
             return spec_of(open_store(store_uri(spec)), at)
@@ -203,7 +203,7 @@ def _seconds(times: Iterable[str]) -> list[int]:
 
 def store_uri(spec: ReportSpec) -> str:
     """Return the URI of the report's store: the spec's, else the environment's default."""
-    from forerun.include.state.opening import default_store
+    from forerun.include.stores.opening import default_store
 
     return spec.store or default_store()
 

@@ -20,7 +20,7 @@ from forerun.include.machine.aws_connection import (
 from forerun.include.machine.connections import Connection, UnknownConnectionError
 from forerun.include.machine.local_s3 import local_s3
 from forerun.include.machine.settings import s3_settings
-from forerun.include.state.opening import open_store
+from forerun.include.stores.opening import open_store
 
 pytestmark = pytest.mark.airflow
 

@@ -28,7 +28,7 @@ from forerun.include.reports.expectations import expect
 from forerun.include.reports.hours import Hours
 from forerun.include.state.commits import read_commit
 from forerun.include.state.layout import Generation
-from forerun.include.state.opening import open_store
+from forerun.include.stores.opening import open_store
 from forerun.simulation.running import open_runner
 from tests.airflow.test_repairing import STEPS, Dag
 from tests.airflow.test_tasks import DAY, built, context, place, report

@@ -16,9 +16,9 @@ import pytest
 from airflow.sdk.exceptions import AirflowException
 
 from forerun.airflow.tasks.application import SubmitApplication
-from forerun.include.state.file_store import FileStore
-from forerun.include.state.opening import open_store
-from forerun.include.state.store import StoreDownError
+from forerun.include.stores.file_store import FileStore
+from forerun.include.stores.opening import open_store
+from forerun.include.stores.store import StoreDownError
 from forerun.planner.contract.seal import seal, unseal
 from forerun.spark_jobs import run as job
 from tests.airflow.conftest import ROOT

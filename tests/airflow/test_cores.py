@@ -18,10 +18,10 @@ from forerun.include.reports.cluster import Cluster
 from forerun.include.reports.fields import SpecError
 from forerun.include.reports.group import ReportGroup
 from forerun.include.reports.hours import Hours
-from forerun.include.state.opening import open_store
 from forerun.include.state.records import decode
 from forerun.include.state.slots import SlotRequest, Slots, Stop
-from forerun.include.state.store import StoreDownError
+from forerun.include.stores.opening import open_store
+from forerun.include.stores.store import StoreDownError
 from forerun.include.times.cluster_reports import reports_of
 from forerun.include.times.leases import Leases, say_stop
 from forerun.planner.contract.seal import seal

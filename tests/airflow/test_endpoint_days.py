@@ -26,7 +26,7 @@ from forerun.include.runs.prepare import read_pointer
 from forerun.include.runs.stored_plan import StoredPlan
 from forerun.include.state.commits import read_commit
 from forerun.include.state.layout import Generation
-from forerun.include.state.opening import open_store
+from forerun.include.stores.opening import open_store
 from tests.airflow.test_repairing import Dag, deliver
 from tests.airflow.test_tasks import DAY, built, place, report
 from tests.airflow.test_wait import at

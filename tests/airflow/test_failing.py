@@ -12,7 +12,7 @@ from forerun.include.oncall.night import with_unopened
 from forerun.include.oncall.night_reader import NightReader
 from forerun.include.oncall.standing import standing
 from forerun.include.state.failure import read_unopened
-from forerun.include.state.opening import open_store
+from forerun.include.stores.opening import open_store
 from tests.airflow.test_days import DAY, MIDNIGHT, Days, rerun
 
 pytestmark = [pytest.mark.airflow, pytest.mark.spark]

@@ -23,7 +23,7 @@ from forerun.include.reports.clock import parse_day
 from forerun.include.reports.spec import MarkerFile, ReportSpec, RunPolicy, RunTime
 from forerun.include.state.commits import read_commit
 from forerun.include.state.layout import Generation
-from forerun.include.state.opening import open_store
+from forerun.include.stores.opening import open_store
 from forerun.spark_jobs import application, run
 from forerun.spark_jobs.executor import execute
 from tests.airflow.reports import sales_report, sales_source

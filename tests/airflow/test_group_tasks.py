@@ -19,7 +19,7 @@ from forerun.airflow.tasks import submit, triggers, wait
 from forerun.airflow.tasks.submit import SubmitUnits
 from forerun.airflow.tasks.triggers import Waiting
 from forerun.include.reports.spec import MarkerFile, SpecError
-from forerun.include.state.store import StoreDownError
+from forerun.include.stores.store import StoreDownError
 from tests.airflow.reports import sales_report, sales_source
 
 DAY = "2026-03-01"

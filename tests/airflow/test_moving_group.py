@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from forerun.include.state.layout import Generation
-from forerun.include.state.opening import open_store
 from forerun.include.state.records import decode
 from forerun.include.state.run_schedule import RunSchedule
+from forerun.include.stores.opening import open_store
 from tests.airflow.conftest import ROOT
 from tests.airflow.test_days import Days
 

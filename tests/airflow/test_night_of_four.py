@@ -23,8 +23,8 @@ from forerun.include.machine.child_process import start, stop
 from forerun.include.machine.wall_clock import utc_now
 from forerun.include.state.expire import store_clock
 from forerun.include.state.layout import ClusterKeys
-from forerun.include.state.opening import open_store
 from forerun.include.state.pointers import read_published
+from forerun.include.stores.opening import open_store
 from forerun.include.times.leases import Leases, read_cluster
 from tests.airflow.conftest import ROOT
 

@@ -28,8 +28,8 @@ from forerun.include.past.repair import begin_repair, find_repair
 from forerun.include.reports.run_policy import Retries
 from forerun.include.runs.prepare import open_generation
 from forerun.include.state.layout import Generation
-from forerun.include.state.opening import open_store
 from forerun.include.state.records import OpenedBy
+from forerun.include.stores.opening import open_store
 from forerun.include.times.leases import Leases, declare
 from forerun.include.verify.repair_diff import write_diff
 from forerun.simulation.running import open_runner

@@ -19,7 +19,7 @@ from forerun.include.reports.complete_when import AssetEvent
 from forerun.include.reports.period import Weekly
 from forerun.include.runs.fitted_prices import forget_prices, store_prices
 from forerun.include.sources.completeness import find_missing
-from forerun.include.state.opening import open_store
+from forerun.include.stores.opening import open_store
 from forerun.planner.contract import SourceInput
 from forerun.planner.explain.flow import render
 from tests.airflow.conftest import ROOT

@@ -21,7 +21,7 @@ from forerun.include.days.results import read_pointer
 from forerun.include.oncall.day_records import read_day_records
 from forerun.include.oncall.repairs import prepare_action, publish_action, read_repair
 from forerun.include.reports.run_policy import RunTime
-from forerun.include.state.opening import open_store
+from forerun.include.stores.opening import open_store
 from forerun.past import telling
 from forerun.simulation.running import open_runner
 from tests.airflow.test_tasks import DAY, built, context, place, report

@@ -11,7 +11,7 @@ import pytest
 
 from forerun.include.machine.jvm import driver_files
 from forerun.include.machine.local_s3 import local_s3
-from forerun.include.state.opening import open_store
+from forerun.include.stores.opening import open_store
 from tests.airflow.conftest import ROOT
 from tests.airflow.test_days import DAY, EXPECTED, MIDNIGHT
 from tests.s3_servers import use_bucket

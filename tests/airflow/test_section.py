@@ -12,7 +12,7 @@ from tests.airflow.conftest import ENVIRONMENT
 
 pytestmark = pytest.mark.airflow
 
-_STORE = "from forerun.include.state.opening import default_store as d; print(d())"
+_STORE = "from forerun.include.stores.opening import default_store as d; print(d())"
 _LIMIT = "from forerun.include.machine.settings import s3_settings as s; print(s().timeout)"
 _DRIVER = (
     "from forerun.include.machine.jvm import driver_environment as e; print(e()['FORERUN_STORE'])"

@@ -26,9 +26,9 @@ from forerun.include.reports.run_policy import Retries
 from forerun.include.reports.spec import SpecError, decode_report
 from forerun.include.state.given_up import GivenUp, record_given_up
 from forerun.include.state.layout import Generation, spec_key
-from forerun.include.state.opening import open_store
 from forerun.include.state.records import GenerationRecord, Manifest, OpenedBy, RunCommit, decode
-from forerun.include.state.store import StoreDeniedError, StoreDownError
+from forerun.include.stores.opening import open_store
+from forerun.include.stores.store import StoreDeniedError, StoreDownError
 from tests.airflow.reports import sales_report
 
 DAY = "2026-03-01"

@@ -17,7 +17,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from forerun.airflow.tasks.submit import SubmitUnits
 from forerun.airflow.tasks.units import alone
 from forerun.include.days.handle import Day
-from forerun.include.state.store import StoreDownError
+from forerun.include.stores.store import StoreDownError
 from forerun.include.telemetry.metrics import METRICS
 from tests.airflow.test_tasks import (
     OPENED,

@@ -14,7 +14,7 @@ from forerun.airflow.tasks import submit, triggers, wait
 from forerun.airflow.tasks.triggers import SourcesTrigger, TimeTrigger
 from forerun.include.days.instructions import Instruction, instruct
 from forerun.include.state.layout import Generation
-from forerun.include.state.opening import open_store
+from forerun.include.stores.opening import open_store
 from forerun.planner.contract import decode_plan
 from tests.airflow.reports import sales_report
 from tests.airflow.test_group_tasks import at as group_at

@@ -23,9 +23,9 @@ from forerun.include.days.run_times import store_times
 from forerun.include.reports.run_policy import Choose
 from forerun.include.reports.spec import AfterRows, ReportSpec, RunPolicy, RunTime
 from forerun.include.state.layout import Generation
-from forerun.include.state.opening import open_store
 from forerun.include.state.records import decode
 from forerun.include.state.run_schedule import RunSchedule, ScheduledRun
+from forerun.include.stores.opening import open_store
 from tests.airflow.test_group_bad_days import DAY, MOST, REVENUE, Night
 
 NEXT = "2026-03-02"

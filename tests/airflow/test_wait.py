@@ -34,8 +34,8 @@ from forerun.include.reports.spec import (
 from forerun.include.sources.completeness import find_missing
 from forerun.include.state.layout import Generation, history_key
 from forerun.include.state.ledger_entry import LedgerEntry
-from forerun.include.state.opening import open_store
 from forerun.include.state.records import encode
+from forerun.include.stores.opening import open_store
 from forerun.include.times.safe_start import read_safe_start
 from forerun.planner.errors import RequestError
 from tests.airflow.reports import sales_report, sales_source

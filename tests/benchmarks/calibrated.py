@@ -13,9 +13,9 @@ from pathlib import Path
 
 from forerun.include.state.commits import read_chain
 from forerun.include.state.layout import Generation
-from forerun.include.state.opening import open_store
 from forerun.include.state.records import RunCommit
-from forerun.include.state.store import StoreReader
+from forerun.include.stores.opening import open_store
+from forerun.include.stores.store import StoreReader
 from forerun.planner.cost.calibration import (
     Calibration,
     ExecutedRun,

@@ -25,8 +25,8 @@ from forerun.include.machine.jvm import home_folder
 from forerun.include.reports.spec import RunPolicy, RunTime, Trailing
 from forerun.include.runs.prepare import open_generation, prepare_run, publish_result
 from forerun.include.state.inherited import read_inherited
-from forerun.include.state.opening import open_store
 from forerun.include.state.records import RunCommit
+from forerun.include.stores.opening import open_store
 from forerun.planner.request import Settings, TimePoint
 from forerun.simulation.accounts import last_commit
 from forerun.simulation.day import plain_query, read_simulated

@@ -41,7 +41,7 @@ _PIN = """
 import datetime as dt, json, resource, sys, time
 from forerun.include.reports.spec import decode_report
 from forerun.include.sources.pins import pin_source
-from forerun.include.state.opening import open_store
+from forerun.include.stores.opening import open_store
 source = decode_report(open(sys.argv[1]).read()).sources[0]
 store, day = open_store(sys.argv[2]), dt.date(2026, 3, 1)
 begun = time.monotonic()

@@ -24,8 +24,6 @@ from fastapi import FastAPI
 from forerun.include.reports.run_policy import Retries, RunPolicy, RunTime
 from forerun.include.reports.spec import MarkerFile, ReportSpec, SourceSpec
 from forerun.include.runs.prepare import open_generation
-from forerun.include.state import file_store
-from forerun.include.state.file_store import FileStore
 from forerun.include.state.layout import history_key, pin_key, pointer_key, source_id
 from forerun.include.state.ledger_entry import LedgerEntry
 from forerun.include.state.pointers import Pointer
@@ -43,6 +41,8 @@ from forerun.include.state.records import (
     StageMetrics,
     encode,
 )
+from forerun.include.stores import file_store
+from forerun.include.stores.file_store import FileStore
 from forerun.planner.algebra.types import parse_type
 from forerun.planner.api import plan
 from forerun.planner.contract import ColumnSpec, Plan, encode_plan

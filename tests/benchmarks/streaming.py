@@ -35,8 +35,8 @@ from forerun.include.machine.jvm import (
 )
 from forerun.include.runs.prepare import prepare_run
 from forerun.include.state.layout import Generation
-from forerun.include.state.opening import open_store
 from forerun.include.state.rows import result_rows
+from forerun.include.stores.opening import open_store
 from forerun.include.verify.equality import compare
 from forerun.planner.errors import ForerunError
 from forerun.planner.request import Method, Settings, TimePoint

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from forerun.include.runs.prepare import publish_result, read_pointer
 from forerun.include.state.commits import read_chain, verify_partition
-from forerun.include.state.file_store import FileStore
 from forerun.include.state.layout import Generation
+from forerun.include.stores.file_store import FileStore
 from tests.include.days.day_cases import DAY, NOW, DayCase
 
 CALLS = (

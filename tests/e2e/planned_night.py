@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 from forerun.include.days.handle import Day
 from forerun.include.runs.prepare import latest_generation
 from forerun.include.state.pointers import read_published
-from forerun.include.state.store import Store
+from forerun.include.stores.store import Store
 from forerun.night.file import Night
 from forerun.planner.schedule.arrivals import arrival_curve
 from forerun.planner.schedule.batch_cost import linear_cost

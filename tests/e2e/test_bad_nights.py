@@ -29,8 +29,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from forerun.include.machine.wall_clock import utc_now
-from forerun.include.state.opening import open_store
 from forerun.include.state.pointers import read_published
+from forerun.include.stores.opening import open_store
 from tests.e2e.standalone import PATIENCE, ROOT, StandaloneAirflow
 
 pytestmark = [pytest.mark.airflow, pytest.mark.spark, pytest.mark.slow]

@@ -23,7 +23,7 @@ from forerun.include.reports.spec import ReportSpec
 from forerun.include.runs.prepare import open_generation, prepare_run, publish_result, read_pointer
 from forerun.include.sources.completeness import find_missing
 from forerun.include.sources.formats import format_of
-from forerun.include.state import open_store
+from forerun.include.stores import open_store
 from forerun.include.verify.equality import compare
 from forerun.planner.request import Settings
 from forerun.simulation.running import InProcessRunner

@@ -18,8 +18,8 @@ from forerun.include.machine.local_postgres import local_postgres, programs
 from forerun.include.machine.wall_clock import utc_now
 from forerun.include.state.expire import store_clock
 from forerun.include.state.layout import ClusterKeys
-from forerun.include.state.opening import open_store
 from forerun.include.state.pointers import read_published
+from forerun.include.stores.opening import open_store
 from forerun.include.times.leases import Leases, read_cluster
 from forerun.night.picture import course_picture
 from forerun.planner.schedule.night_course import run_night

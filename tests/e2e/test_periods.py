@@ -28,7 +28,7 @@ from forerun.include.reports.spec import (
 )
 from forerun.include.runs.prepare import open_generation, prepare_run, publish_result, read_pointer
 from forerun.include.sources.completeness import find_missing
-from forerun.include.state import open_store
+from forerun.include.stores import open_store
 from forerun.past.backfill_work import compute_all
 from forerun.planner.request import Settings
 from forerun.simulation.running import Runner, open_runner

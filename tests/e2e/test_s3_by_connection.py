@@ -10,7 +10,7 @@ import pytest
 
 from forerun.include.machine.jvm import driver_files
 from forerun.include.machine.local_s3 import LocalS3, local_s3
-from forerun.include.state.opening import open_store
+from forerun.include.stores.opening import open_store
 from tests.airflow.test_days import DAY
 from tests.e2e.standalone import ROOT, StandaloneAirflow
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from forerun.cli.app import run
-from forerun.include.state.opening import open_store, split_uri
+from forerun.include.stores.opening import open_store, split_uri
 from forerun.planner.contract import decode_plan, encode_plan
 from forerun.planner.request import Problem, TimePoint
 from forerun.simulation.day import simulate

@@ -14,9 +14,9 @@ from forerun.include.reports.hours import Hours
 from forerun.include.state.cluster_report import ClusterReport, WantedDay, WantedRun
 from forerun.include.state.expire import store_clock
 from forerun.include.state.layout import ClusterKeys
-from forerun.include.state.opening import open_store
 from forerun.include.state.records import encode
 from forerun.include.state.slots import SlotRequest
+from forerun.include.stores.opening import open_store
 from forerun.include.times.leases import Leases, declare, read_stop
 
 TWO = Cluster(name="night", ceiling=(Hours(start="00:00", end="24:00", value=2),))

@@ -25,8 +25,8 @@ OWN = {*MAY_IMPORT, "tests"}
 HEAVY = {
     "pyspark": ("spark_jobs",),
     "pysail": ("spark_jobs",),
-    "boto3": ("include/state/s3_store.py",),
-    "botocore": ("include/state/s3_store.py",),
+    "boto3": ("include/stores/s3_store.py",),
+    "botocore": ("include/stores/s3_store.py",),
     "great_expectations": ("spark_jobs/checks.py",),
     "airflow": ("plugins", "dags", "forerun/demo/arrivals.py", "forerun/airflow_policy.py"),
     "pandas": (),
@@ -54,8 +54,8 @@ ROOMS = {
         "report_group", "schedule", "explain",
     ),
     "include": (
-        "reports", "machine", "state", "sources", "days", "runs", "times", "past", "verify",
-        "engines", "oncall", "telemetry",
+        "reports", "machine", "stores", "state", "sources", "days", "runs", "times", "past",
+        "verify", "engines", "oncall", "telemetry",
     ),
     "plugins/forerun_airflow": (
         "versions", "connections", "day", "retries", "assets", "pages", "watching", "tasks",

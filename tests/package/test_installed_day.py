@@ -20,7 +20,7 @@ pytestmark = pytest.mark.airflow
 DAY = "2026-03-01"
 EXPECTED = {"a": (15, 2), "b": (0, 2), "c": (7, 1), None: (4, 1)}
 _ORIGINS = (
-    "import forerun, forerun.planner.api, forerun.include.state.opening, forerun.spark_jobs.run,"
+    "import forerun, forerun.planner.api, forerun.include.stores.opening, forerun.spark_jobs.run,"
     "forerun.airflow, include.start_day, planner, sys;"
     "print(*sorted({m.__file__ for n, m in sys.modules.items()"
     " if n.partition('.')[0] in ('forerun', 'include', 'planner') and m.__file__}))"

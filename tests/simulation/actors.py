@@ -24,7 +24,7 @@ from forerun.include.runs.stored_plan import StoredPlan
 from forerun.include.sources.completeness import find_missing
 from forerun.include.state.commits import ArtifactError
 from forerun.include.state.expire import Retention, expire
-from forerun.include.state.store import StoreDownError
+from forerun.include.stores.store import StoreDownError
 from forerun.planner.errors import ForerunError
 from forerun.spark_jobs.executor import execute
 from forerun.spark_jobs.failures import StageError

@@ -26,8 +26,9 @@ from forerun.include.reports import spec
 from forerun.include.sources import files, row_counts
 from forerun.include.sources.files import Location
 from forerun.include.sources.parquet import footers
-from forerun.include.state import backoff, expire, opening, records
-from forerun.include.state.store import Store
+from forerun.include.state import expire, records
+from forerun.include.stores import backoff, opening
+from forerun.include.stores.store import Store
 from forerun.planner.contract import Plan, codec
 from forerun.spark_jobs import stages
 from tests.simulation import remembering
@@ -61,7 +62,7 @@ STAGE = Stage()
 
 
 def open_sim(uri: str) -> Store:
-    """In place of :func:`forerun.include.state.opening.open_store`."""
+    """In place of :func:`forerun.include.stores.opening.open_store`."""
     return SimStore(_bucket(), key_of(uri))
 
 

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from pyspark.errors import PySparkException
 
 from forerun.include.machine.eventlog import ApplicationUse
-from forerun.include.state.store import Store, StoreError
+from forerun.include.stores.store import Store, StoreError
 from forerun.planner.contract import ColumnSpec, Family
 from forerun.spark_jobs.engine import Judgement, Partition
 from tests.simulation.store import is_data

@@ -16,7 +16,8 @@ from typing import Any
 from forerun.include.days import manifests, partition_sink, publishing
 from forerun.include.runs import prepare
 from forerun.include.sources import delivery, pins
-from forerun.include.state import commits, expire, fence, layout, store
+from forerun.include.state import commits, expire, fence, layout
+from forerun.include.stores import store
 from forerun.spark_jobs import inputs, stages
 from tests.simulation import doors
 from tests.simulation.machine import Played, play

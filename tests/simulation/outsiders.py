@@ -7,7 +7,7 @@ from functools import partial
 from typing import Literal
 
 from forerun.include.days.results import read_pointer
-from forerun.include.state.store import MissingKeyError
+from forerun.include.stores.store import MissingKeyError
 from tests.simulation import doors
 from tests.simulation.actors import STORE_URI, Cast, Day
 from tests.simulation.engine import parquet, rows_of

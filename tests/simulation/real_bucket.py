@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from forerun.include.state.file_store import FileStore
-from forerun.include.state.store import Store, StoredFile, Tagged
+from forerun.include.stores.file_store import FileStore
+from forerun.include.stores.store import Store, StoredFile, Tagged
 from tests.simulation.store import Bucket, Stored
 
 

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from forerun.include.days.partition_sink import Stamp
 from forerun.include.sources.files import Location
 from forerun.include.state.records import ArtifactPartition, PinnedFile
-from forerun.include.state.store import StoredFile, StoreError, StoreReader
+from forerun.include.stores.store import StoredFile, StoreError, StoreReader
 
 _MOST = 1 << 12
 

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 from greenlet import greenlet
 
-from forerun.include.state.store import StoreDownError
+from forerun.include.stores.store import StoreDownError
 from tests.simulation.clock import Clock, in_words
 
 MOST_CALLS = 20_000

@@ -1,7 +1,7 @@
 """The simulated store: one bucket in memory, in the manner of S3 or of a folder on a disk.
 
 Every method of :class:`SimStore` is one call to the scheduler, which decides when it takes effect
-and whether. The effect itself is atomic, as the protocol :mod:`forerun.include.state.store`
+and whether. The effect itself is atomic, as the protocol :mod:`forerun.include.stores.store`
 promises; a listing is not, where the scheduler says so: other calls may come between its halves.
 """
 
@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Any, BinaryIO, Literal
 from urllib.parse import urlsplit
 
-from forerun.include.state.store import MissingKeyError, StoredFile, Tagged, check_key
+from forerun.include.stores.store import MissingKeyError, StoredFile, Tagged, check_key
 from tests.simulation.scheduler import Torn, World
 
 BUCKET = "sim"
@@ -130,7 +130,7 @@ def _shown(key: str, found: Stored) -> StoredFile:
 
 
 class SimStore:
-    """Implements :class:`forerun.include.state.store.Store` on a prefix of the bucket."""
+    """Implements :class:`forerun.include.stores.store.Store` on a prefix of the bucket."""
 
     def __init__(self, bucket: Bucket, prefix: str) -> None:
         self._bucket, self._world = bucket, bucket.world

@@ -8,7 +8,7 @@ import pytest
 
 from forerun.include.sources.delivery import SourceChangedError
 from forerun.include.state.records import ArtifactPartition, RunCommit
-from forerun.include.state.store import StoreDownError
+from forerun.include.stores.store import StoreDownError
 from forerun.spark_jobs import stages
 from forerun.spark_jobs.failures import StageError
 from tests.simulation import doors

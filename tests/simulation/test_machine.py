@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from forerun.include.state import commits, store
+from forerun.include.state import commits
+from forerun.include.stores import store
 from tests.simulation import doors
 from tests.simulation.machine import play
 from tests.simulation.mutations import MUTATIONS, rewritten, search

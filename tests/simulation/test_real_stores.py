@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from forerun.include.state import open_store
+from forerun.include.stores import open_store
 from tests.simulation import doors
 from tests.simulation.machine import play
 from tests.simulation.real_bucket import RealBucket

@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 from forerun.include.reports.expectations import Expectation
 from forerun.include.runs.stored_plan import StoredPlan
 from forerun.include.state.layout import Generation, pin_key
-from forerun.include.state.opening import open_store
 from forerun.include.state.records import (
     ArtifactPartition,
     Manifest,
@@ -21,7 +20,8 @@ from forerun.include.state.records import (
     RunCommit,
     encode,
 )
-from forerun.include.state.store import Store
+from forerun.include.stores.opening import open_store
+from forerun.include.stores.store import Store
 from forerun.planner.contract import (
     CONTRACT_VERSION,
     ArtifactOutput,

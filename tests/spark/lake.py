@@ -10,8 +10,8 @@ import pytest
 
 from forerun.include.reports.spec import SourceSpec
 from forerun.include.sources.pins import pin_source
-from forerun.include.state.opening import open_store
 from forerun.include.state.records import ManifestSource, Pin
+from forerun.include.stores.opening import open_store
 from forerun.planner.contract import ColumnSpec
 from forerun.spark_jobs.engine import Engine
 from forerun.spark_jobs.inputs import read_files

@@ -24,8 +24,8 @@ from forerun.include.runs import prepare as days
 from forerun.include.runs.stored_plan import StoredPlan
 from forerun.include.sources.statistics import to_source
 from forerun.include.state.layout import Generation
-from forerun.include.state.opening import open_store
 from forerun.include.state.records import Pin, RunCommit
+from forerun.include.stores.opening import open_store
 from forerun.planner.contract import ColumnSpec
 from forerun.planner.cost.prices import SPARK
 from forerun.planner.request import Settings, Source, TimePoint

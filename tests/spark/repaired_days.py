@@ -21,7 +21,7 @@ from forerun.include.reports.spec import ReportSpec
 from forerun.include.runs import day_request
 from forerun.include.runs.prepare import publish_result
 from forerun.include.runs.stored_plan import StoredPlan
-from forerun.include.state.opening import open_store
+from forerun.include.stores.opening import open_store
 from forerun.past.exact_engines import settings_on
 from forerun.planner.cost.prices import SPARK
 from forerun.planner.request import Settings

@@ -25,9 +25,9 @@ from forerun.include.runs.stored_plan import StoredPlan
 from forerun.include.sources.statistics import to_source
 from forerun.include.state.commits import read_chain
 from forerun.include.state.layout import Generation
-from forerun.include.state.opening import open_store
 from forerun.include.state.records import Pin, RunCommit
-from forerun.include.state.store import Store
+from forerun.include.stores.opening import open_store
+from forerun.include.stores.store import Store
 from forerun.planner.algebra.types import parse_type
 from forerun.planner.contract import ColumnSpec
 from forerun.planner.request import Settings, Source, TimePoint

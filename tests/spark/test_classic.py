@@ -15,7 +15,7 @@ from forerun.include.days.partition_sink import Stamp, publish_partition
 from forerun.include.reports.expectations import expect
 from forerun.include.reports.spec import PartitionFolder
 from forerun.include.state.commits import ArtifactError, describe_partition, read_commit
-from forerun.include.state.file_store import FileStore
+from forerun.include.stores.file_store import FileStore
 from forerun.planner.contract import (
     ArtifactOutput,
     ColumnSpec,

@@ -9,7 +9,7 @@ import pytest
 from forerun.include.state.commits import ArtifactError, read_commit
 from forerun.include.state.fence import GenerationClosedError, close_through
 from forerun.include.state.layout import Generation
-from forerun.include.state.opening import open_store
+from forerun.include.stores.opening import open_store
 from forerun.spark_jobs import executor
 from forerun.spark_jobs.engines.sail import SailEngine
 from tests.spark.places import FIRST, Place

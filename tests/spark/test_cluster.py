@@ -24,7 +24,7 @@ from forerun.include.machine.jvm import (
     submit_options,
 )
 from forerun.include.state.commits import read_commit
-from forerun.include.state.opening import open_store
+from forerun.include.stores.opening import open_store
 from forerun.spark_jobs.engines.sail import SailEngine
 from tests.bare_python import bare_python
 from tests.s3_servers import use_bucket

@@ -16,8 +16,8 @@ from forerun.include.sources.delivery import SourceChangedError, verify_pin
 from forerun.include.sources.parquet.footers import SourceFileError
 from forerun.include.sources.pins import SchemaDriftError, pin_source
 from forerun.include.sources.samples import draw
-from forerun.include.state.opening import open_store
 from forerun.include.state.records import Pin
+from forerun.include.stores.opening import open_store
 from forerun.planner.contract import ColumnSpec
 from tests.oracles.values import Row
 from tests.spark.places import FIRST, Place

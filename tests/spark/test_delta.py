@@ -23,7 +23,7 @@ from forerun.include.sources.delivery import SourceChangedError, delivery, verif
 from forerun.include.sources.files import SourcePathError
 from forerun.include.sources.pins import SchemaDriftError, pin_source
 from forerun.include.sources.table_formats import TableFormatError
-from forerun.include.state.opening import open_store
+from forerun.include.stores.opening import open_store
 from forerun.planner.contract import ColumnSpec
 from tests.oracles.values import Row
 from tests.selection import few

@@ -12,7 +12,7 @@ import pytest
 from forerun.doctors.spark_connect import examine_endpoint
 from forerun.include.engines import ENGINES
 from forerun.include.state.commits import read_commit
-from forerun.include.state.opening import open_store
+from forerun.include.stores.opening import open_store
 from forerun.planner.cost.prices import SPARK
 from forerun.spark_jobs import run
 from forerun.spark_jobs.engine import EngineError

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from forerun.include.state.commits import read_commit
-from forerun.include.state.opening import open_store
+from forerun.include.stores.opening import open_store
 from forerun.planner.contract.plan_v1 import ForeignKey, ReliedForeignKey
 from forerun.spark_jobs.declarations import DeclarationError
 from tests.spark.places import Place

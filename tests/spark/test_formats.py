@@ -20,8 +20,8 @@ from forerun.include.sources.files import listed_below
 from forerun.include.sources.formats import SourceFormatError, format_of
 from forerun.include.sources.pins import SchemaDriftError, pin_source
 from forerun.include.sources.samples import draw
-from forerun.include.state.opening import open_store
 from forerun.include.state.records import ColumnFooter, PinnedFile
+from forerun.include.stores.opening import open_store
 from forerun.planner.contract import ColumnSpec
 
 DAY = dt.date(2026, 3, 1)

@@ -17,8 +17,8 @@ from forerun.include.sources.delivery import SourceChangedError, delivery, verif
 from forerun.include.sources.pins import SchemaDriftError, arrived_rows, pin_source
 from forerun.include.sources.samples import draw
 from forerun.include.sources.unread import SourceFileError
-from forerun.include.state.opening import open_store
 from forerun.include.state.records import Pin
+from forerun.include.stores.opening import open_store
 from tests.oracles.values import Row
 from tests.spark.lake import DAY, ENGINES, NOW, pinned, read
 from tests.spark.places import FIRST, Place, check_repaired, found_repair, published
@@ -165,7 +165,7 @@ def test_a_line_that_is_not_as_declared_is_refused_by_file_and_line(
 
 
 def test_lines_of_many_blocks_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("forerun.include.sources.json_format._BLOCK", 30)
+    monkeypatch.setattr("forerun.include.sources.texts.json_format._BLOCK", 30)
     rows = [json.dumps({"k": number, "t": "x" * number}) for number in range(60)]
     assert pin_of(tmp_path, "\n".join(rows)).rows == 60
     with pytest.raises(SourceFileError, match=r"1\.jsonl, line 41: "):

@@ -19,8 +19,8 @@ from forerun.include.past.backfill import BegunDays, begin_days, find_backfill
 from forerun.include.reports.expectations import expect
 from forerun.include.reports.spec import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
 from forerun.include.runs.prepare import publish_result
-from forerun.include.state.opening import open_store
 from forerun.include.state.rows import read_rows
+from forerun.include.stores.opening import open_store
 from forerun.planner.contract import ColumnSpec
 from forerun.planner.contract.lifted_v1 import decode_lifted
 from forerun.planner.errors import ContractError

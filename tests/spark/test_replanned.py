@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from forerun.include.state.opening import open_store
+from forerun.include.stores.opening import open_store
 from forerun.planner.contract import FamilyInput, SourceInput
 from forerun.spark_jobs.engines.sail import SailEngine
 from forerun.spark_jobs.inputs import load_inputs

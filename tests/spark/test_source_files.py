@@ -10,7 +10,7 @@ import pytest
 
 from forerun.include.sources.listing import data_files
 from forerun.include.sources.pins import pin_source
-from forerun.include.state.opening import open_store
+from forerun.include.stores.opening import open_store
 from forerun.spark_jobs.paths import literal
 from tests.include.days.day_cases import COLUMNS, DAY, NOW, table
 from tests.include.sources.test_listing import DATA, source

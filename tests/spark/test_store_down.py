@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from forerun.include.machine.local_s3 import LocalS3, local_s3, versitygw
-from forerun.include.state import open_store
 from forerun.include.state.commits import read_commit
+from forerun.include.stores import open_store
 from forerun.spark_jobs.run import CANNOT
 from tests.spark.days import Day, expected, publish, save_rows, save_sums
 

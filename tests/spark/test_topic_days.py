@@ -13,7 +13,7 @@ import pytest
 from forerun.include.days.handle import Day
 from forerun.include.reports.spec import AfterRows, ReportSpec, RunPolicy, RunTime
 from forerun.include.sources.unread import SourceChangedError
-from forerun.include.state.opening import open_store
+from forerun.include.stores.opening import open_store
 from forerun.include.times.early_start import EarlyStart
 from forerun.planner.contract import ColumnSpec
 from tests.include.sources.test_topics import BEGIN, topic

@@ -16,8 +16,8 @@ from forerun.include.reports.spec import ClockTime, SourceSpec
 from forerun.include.sources.pins import SchemaDriftError, pin_source
 from forerun.include.sources.unread import SourceFileError
 from forerun.include.sources.widening import widens
-from forerun.include.state.opening import open_store
 from forerun.include.state.records import ManifestSource
+from forerun.include.stores.opening import open_store
 from forerun.planner.contract import ColumnSpec
 from forerun.spark_jobs.inputs import read_files
 from tests.include.days.day_cases import DAY, NOW

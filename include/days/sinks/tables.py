@@ -28,7 +28,7 @@ from forerun.include.reports.sinks import (
     TableSink,
     VersionedFolder,
 )
-from forerun.include.state.backoff import Backoff
+from forerun.include.stores.backoff import Backoff
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -26,7 +26,7 @@ from forerun.include.sources.parquet.types import (
 )
 from forerun.include.sources.unread import UNREAD, SourceFileError
 from forerun.include.state.records import ColumnFooter, PartFooter, PinnedFile
-from forerun.include.state.store import MissingKeyError, StoredFile
+from forerun.include.stores.store import MissingKeyError, StoredFile
 
 __all__ = ["SourceFileError", "read_footer", "read_footers"]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from forerun.include.sources.files import Asked, Listing, Location, listed_below, locate_file
 from forerun.include.state.records import PinnedFile
-from forerun.include.state.store import StoredFile
+from forerun.include.stores.store import StoredFile
 from forerun.planner.contract import ColumnSpec
 
 if TYPE_CHECKING:

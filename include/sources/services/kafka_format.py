@@ -26,13 +26,13 @@ from forerun.include.sources.files import (
     SourcePathError,
     TableVersion,
 )
-from forerun.include.sources.json_objects import refuse_line, rows_of, schema_of
 from forerun.include.sources.parquet.format import ParquetFormat
 from forerun.include.sources.raw import Raw
 from forerun.include.sources.services.kafka_topic import Offsets, Topic, open_topic
+from forerun.include.sources.texts.json_objects import refuse_line, rows_of, schema_of
 from forerun.include.sources.unread import SourceChangedError, SourceFileError
 from forerun.include.state.records import PinnedFile
-from forerun.include.state.store import StoredFile
+from forerun.include.stores.store import StoredFile
 from forerun.planner.contract import ColumnSpec
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from forerun.include.sources.services.postgresql_table import (
 from forerun.include.sources.services.table_difference import difference, repeated, weighted
 from forerun.include.sources.unread import SourceChangedError
 from forerun.include.state.records import Pin
-from forerun.include.state.store import StoredFile
+from forerun.include.stores.store import StoredFile
 from forerun.planner.contract import ColumnSpec
 from forerun.planner.contract.plan_v1 import WEIGHT_COLUMN
 

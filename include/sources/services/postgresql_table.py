@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from forerun.include.reports.places import split_service
 from forerun.include.sources.files import SourcePathError
 from forerun.include.sources.services.postgresql_server import connected, quoted
-from forerun.include.sources.text_types import nested_type
+from forerun.include.sources.texts.text_types import nested_type
 from forerun.include.sources.unread import SourceFileError
 from forerun.planner.algebra.types import parse_type
 from forerun.planner.contract import ColumnSpec

@@ -20,7 +20,7 @@ from forerun.include.sources.parquet.footers import read_footer
 from forerun.include.sources.parquet.old_times import is_by_the_old_calendar
 from forerun.include.sources.raw import Raw, rows_of_file
 from forerun.include.sources.unread import SourceFileError
-from forerun.include.state.store import StoredFile
+from forerun.include.stores.store import StoredFile
 from forerun.planner.contract import ColumnSpec
 
 Positions: TypeAlias = "pa.Int64Array"

@@ -8,7 +8,7 @@ from forerun.include.sources.files import Asked, Listing, Location
 from forerun.include.sources.parquet.format import ParquetFormat
 from forerun.include.sources.tables.delta_log import read_log
 from forerun.include.sources.tables.log import list_table, split_path
-from forerun.include.state.store import StoredFile
+from forerun.include.stores.store import StoredFile
 
 
 class DeltaFormat(ParquetFormat):

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 from forerun.include.sources.files import SourcePathError, TableVersion
 from forerun.include.sources.table_formats import TableFormatError
 from forerun.include.sources.tables.log import Change, Snapshot
-from forerun.include.state.store import MissingKeyError, Store, StoredFile
+from forerun.include.stores.store import MissingKeyError, Store, StoredFile
 
 if TYPE_CHECKING:
     from forerun.include.sources.tables.deleted_rows import Positions

@@ -8,7 +8,7 @@ from typing import Any
 from pyiceberg.io import FileIO, InputFile, OutputFile, OutputStream
 
 from forerun.include.sources.files import Location, locate_file
-from forerun.include.state.store import MissingKeyError
+from forerun.include.stores.store import MissingKeyError
 
 
 def locate_path(path: str) -> Location:

@@ -23,7 +23,7 @@ from forerun.include.sources.files import (
 )
 from forerun.include.sources.raw import Raw
 from forerun.include.state.records import Pin, PinnedFile
-from forerun.include.state.store import StoredFile
+from forerun.include.stores.store import StoredFile
 
 if TYPE_CHECKING:
     from forerun.include.sources.tables.deleted_rows import Positions

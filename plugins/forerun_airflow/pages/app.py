@@ -34,8 +34,8 @@ from forerun.include.oncall.progress import progress_of
 from forerun.include.oncall.savings import read_savings
 from forerun.include.oncall.waiting_runs import waiting_runs
 from forerun.include.reports.clock import parse_day
-from forerun.include.state.opening import default_store, open_store
-from forerun.include.state.store import StoreError
+from forerun.include.stores.opening import default_store, open_store
+from forerun.include.stores.store import StoreError
 from forerun.planner.contract import decode_plan
 from forerun.planner.errors import ForerunError
 

@@ -22,8 +22,8 @@ from forerun.include.oncall.backfills import MOST_DAYS, BackfillView, read_backf
 from forerun.include.oncall.catalogue import KnownReport
 from forerun.include.oncall.night_reader import NightReader
 from forerun.include.reports.clock import parse_day
-from forerun.include.state.opening import open_store
-from forerun.include.state.store import StoreDownError
+from forerun.include.stores.opening import open_store
+from forerun.include.stores.store import StoreDownError
 from forerun.planner.errors import ForerunError
 
 _DAGS = Depends(readable_dags)

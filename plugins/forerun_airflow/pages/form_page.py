@@ -26,8 +26,8 @@ from forerun.include.oncall.actions import Action
 from forerun.include.oncall.night import NightRow, notices
 from forerun.include.oncall.night_reader import NightReader
 from forerun.include.state.layout import Generation
-from forerun.include.state.opening import open_store
 from forerun.include.state.records import OpenedBy
+from forerun.include.stores.opening import open_store
 
 _DAGS = Depends(readable_dags)
 _ACTOR = Depends(Actor)

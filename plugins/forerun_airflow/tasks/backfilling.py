@@ -53,7 +53,7 @@ def _to_compute(
 ) -> tuple[date, ...]:
     from forerun.include.days.results import read_pointer
     from forerun.include.sources.completeness import find_missing
-    from forerun.include.state.opening import open_store
+    from forerun.include.stores.opening import open_store
 
     named = (context.get("params") or {}).get("days") or ()
     asked = sorted({spec.bounds(parse_day(str(day)))[1] for day in named})

@@ -15,7 +15,7 @@ from forerun.airflow.tasks.triggers import CoresTrigger
 from forerun.include.reports.cluster import Cluster
 from forerun.include.state.records import encode
 from forerun.include.state.slots import SlotRequest
-from forerun.include.state.store import StoreDownError
+from forerun.include.stores.store import StoreDownError
 from forerun.planner.errors import ContractError, ForerunError
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def take_cores(
 ) -> HeldCores | None:
     """The cores that a task wants, once they are its own; else it waits deferred. None for a final
     run that begins at its latest safe start although nobody can tell who holds cores."""
-    from forerun.include.state.opening import open_store
+    from forerun.include.stores.opening import open_store
     from forerun.include.times.leases import BudgetSpentError, Leases
 
     leases, now, request = Leases(open_store(store_root), cluster), utc_now(), wanted.request

@@ -141,7 +141,7 @@ class OpenDay(RepeatableOperator):
         )
 
     def _declare_cluster(self) -> None:
-        from forerun.include.state.opening import open_store
+        from forerun.include.stores.opening import open_store
         from forerun.include.times.leases import declare
 
         if self.cluster is not None and declare(open_store(store_uri(self.spec)), self.cluster):

@@ -15,7 +15,7 @@ from forerun.airflow.tasks.repairing import planned_repair
 from forerun.airflow.tasks.units import Step, Unit, units_of
 from forerun.airflow.watching.telling import tell_planned, tell_skipped
 from forerun.include.engines import engine_spec
-from forerun.include.state.store import StoreDownError
+from forerun.include.stores.store import StoreDownError
 from forerun.planner.cost.constants import MICRO
 from forerun.planner.errors import ForerunError
 

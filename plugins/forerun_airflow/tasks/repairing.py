@@ -44,8 +44,8 @@ def open_repair(
     nothing has changed, and :class:`RequestError` if the report is a part of a larger DAG."""
     from forerun.include.oncall.catalogue import spec_of_day
     from forerun.include.past.repair import begin_repair, find_repair
-    from forerun.include.state.opening import open_store
-    from forerun.include.state.scratch_store import ScratchStore
+    from forerun.include.stores.opening import open_store
+    from forerun.include.stores.scratch_store import ScratchStore
 
     if opened_by.prefix and not opened_by.group:
         raise RequestError(
@@ -84,7 +84,7 @@ def _keep_plan(context: Any, repair: Repair, prepared: PreparedRun) -> None:
 def planned_repair(context: Any, unit: Unit) -> PreparedRun:
     """Return the run of a repair as it was planned where it was opened."""
     from forerun.include.runs.prepare import PreparedRun
-    from forerun.include.state.opening import split_uri
+    from forerun.include.stores.opening import split_uri
 
     planned = context["ti"].xcom_pull(task_ids=unit.seat.day_task, key=_PLANNED)
     done = unit.day.commit(unit.run)

@@ -23,7 +23,7 @@ from forerun.airflow.watching.notify import Notify
 from forerun.airflow.watching.telling import telling_how_runs_end
 from forerun.include.reports.cluster import Cluster
 from forerun.include.state.layout import generation_of
-from forerun.include.state.opening import split_uri
+from forerun.include.stores.opening import split_uri
 from forerun.planner.errors import ContractError, ForerunError
 
 

@@ -15,7 +15,7 @@ from forerun.airflow.day import store_uri, utc_now
 from forerun.planner.errors import ForerunError
 
 if TYPE_CHECKING:
-    from forerun.include.state.store import StoreReader
+    from forerun.include.stores.store import StoreReader
     from forerun.include.times.early_start import EarlyStart
 
 
@@ -59,7 +59,7 @@ class Waiting(BaseTrigger):
         return self._is_there(self.unless)
 
     def _is_there(self, uri: str) -> bool:
-        from forerun.include.state.opening import split_uri
+        from forerun.include.stores.opening import split_uri
 
         if not uri:
             return False
@@ -223,9 +223,9 @@ class CoresTrigger(Waiting):
 
     def _why_not(self) -> str:
         from forerun.include.reports.cluster import Cluster
-        from forerun.include.state.opening import open_store
         from forerun.include.state.records import decode
         from forerun.include.state.slots import SlotRequest
+        from forerun.include.stores.opening import open_store
         from forerun.include.times.leases import BudgetSpentError, Leases
 
         try:
@@ -273,6 +273,6 @@ class FirstOf(Waiting):
 
 @cache
 def _store_of(root: str) -> StoreReader:
-    from forerun.include.state.opening import open_store
+    from forerun.include.stores.opening import open_store
 
     return open_store(root)

@@ -16,7 +16,7 @@ from forerun.airflow.tasks.triggers import FirstOf, Waiting
 from forerun.airflow.tasks.units import Step, Unit, next_due, units_of
 from forerun.airflow.watching.telling import tell_skipped
 from forerun.include.reports.cluster import Cluster
-from forerun.include.state.store import StoreDownError
+from forerun.include.stores.store import StoreDownError
 
 Starting = dict[str, Incomplete]
 """The units that start by report, each with what its final run goes on without."""

@@ -37,7 +37,7 @@ def tell(notify: Notify | Mapping[str, Any], alert: Alert) -> None:
 def raise_ticket(spec: ReportSpec, day: str, notify: Notify, what: str) -> None:
     """Tell what is for working hours. A failure to tell is logged, and changes nothing."""
     from forerun.include.oncall.alerts import alert_of, read_watched
-    from forerun.include.state.opening import open_store
+    from forerun.include.stores.opening import open_store
 
     try:
         store, now = open_store(store_uri(spec)), utc_now()

@@ -89,7 +89,7 @@ async def at_deadline(
 
 def _tell_if_missed(report: str, day: str, store_root: str, notify: str | dict[str, Any]) -> None:
     from forerun.include.oncall.alerts import alert_of, read_watched
-    from forerun.include.state.opening import open_store
+    from forerun.include.stores.opening import open_store
 
     store, now = open_store(store_root), utc_now()
     watched = read_watched(store, report, day, now)

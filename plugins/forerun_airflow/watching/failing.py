@@ -87,7 +87,7 @@ class _Keeper:
         from forerun.include.oncall.airflow_condition import UNOPENED, UnopenedDay
         from forerun.include.oncall.alerts import unopened_alert
         from forerun.include.state.failure import record_unopened
-        from forerun.include.state.opening import open_store
+        from forerun.include.stores.opening import open_store
 
         if context["ti"].task_id != self._day_task:
             return  # the task that opens the day has told already

@@ -25,7 +25,7 @@ from forerun.planner.errors import ForerunError
 
 if TYPE_CHECKING:
     from forerun.include.oncall.alerts import Alert, Watched
-    from forerun.include.state.store import StoreReader
+    from forerun.include.stores.store import StoreReader
 
 POLL_S = 30.0
 
@@ -66,7 +66,7 @@ class WatchTrigger(BaseTrigger):
         """A mark of what is published of the day and of what has failed: either ends the watch, so
         they are looked for at every poll, by two short looks."""
         from forerun.include.state.layout import Generation, pointer_key
-        from forerun.include.state.opening import open_store
+        from forerun.include.stores.opening import open_store
 
         failures = Generation(self.report, self.day, self.generation).failures
         try:
@@ -80,7 +80,7 @@ class WatchTrigger(BaseTrigger):
     def _look(self) -> float | None:
         """Seconds until the next look, None to wake the task."""
         from forerun.include.oncall.alerts import next_look, read_watched
-        from forerun.include.state.opening import open_store
+        from forerun.include.stores.opening import open_store
 
         now = utc_now()
         try:
@@ -128,7 +128,7 @@ class WatchDay(RepeatableOperator):
         return self._watch(context)
 
     def _watch(self, context: Any) -> dict[str, object]:
-        from forerun.include.state.opening import open_store
+        from forerun.include.stores.opening import open_store
 
         record = context["ti"].xcom_pull(task_ids=self.day_task)
         opened = read_opened(record)

@@ -25,7 +25,7 @@ from forerun.airflow import (
     expect,
     group_dag,
 )
-from forerun.include.state.opening import open_store
+from forerun.include.stores.opening import open_store
 from tests.airflow.reports import sales_report, sales_source
 
 ROOT = os.environ["FORERUN_TEST_ROOT"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 
-from forerun.include.state.store import StoredFile, Tagged
+from forerun.include.stores.store import StoredFile, Tagged
 
 
 class ClockedStore:

@@ -13,7 +13,7 @@ import pytest
 from forerun.include.days.handle import Day
 from forerun.include.reports.spec import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
 from forerun.include.runs.prepare import PreparedRun, open_generation, prepare_run
-from forerun.include.state import Store, expire, open_store
+from forerun.include.state import expire
 from forerun.include.state.commits import commit_run, describe_partition
 from forerun.include.state.layout import RESULT_FAMILY
 from forerun.include.state.records import (
@@ -24,6 +24,7 @@ from forerun.include.state.records import (
     RunMetrics,
     decode,
 )
+from forerun.include.stores import Store, open_store
 from forerun.planner.contract import ArtifactOutput, ColumnSpec, ResultOutput
 from forerun.planner.request import Settings
 

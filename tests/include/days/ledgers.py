@@ -11,7 +11,7 @@ import datetime as dt
 from forerun.include.state.layout import Generation, history_key
 from forerun.include.state.ledger_entry import LedgerEntry
 from forerun.include.state.records import encode
-from forerun.include.state.store import Store
+from forerun.include.stores.store import Store
 from tests.include.days.day_cases import DAY
 
 START_S = 10.0

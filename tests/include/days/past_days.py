@@ -26,11 +26,11 @@ from forerun.include.runs.prepare import open_generation
 from forerun.include.sources.pins import pin_source
 from forerun.include.state.layout import Generation, history_key, pointer_key
 from forerun.include.state.ledger_entry import LedgerEntry
-from forerun.include.state.opening import open_store
 from forerun.include.state.pointers import Pointer
 from forerun.include.state.records import decode, encode
 from forerun.include.state.run_schedule import RunSchedule, ScheduledRun
-from forerun.include.state.store import Store
+from forerun.include.stores.opening import open_store
+from forerun.include.stores.store import Store
 from forerun.planner.cost.prices import SPARK
 from tests.include.days.day_cases import COLUMNS, table
 

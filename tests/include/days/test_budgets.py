@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from forerun.include.reports.fields import SpecError
 from forerun.include.reports.hours import Hours
-from forerun.include.state.opening import open_store
 from forerun.include.state.records import decode, encode
 from forerun.include.state.slots import Lease, Slots, Spent
+from forerun.include.stores.opening import open_store
 from forerun.include.times.leases import BudgetSpentError, Leases
 from forerun.include.times.safe_start import read_run_seconds
 from forerun.include.times.wall_forecast import START_S

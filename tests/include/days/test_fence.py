@@ -19,8 +19,8 @@ from forerun.include.runs.prepare import (
 from forerun.include.state import commits, expire
 from forerun.include.state.expire import Retention
 from forerun.include.state.fence import GenerationClosedError, close_through, closed_through
-from forerun.include.state.file_store import FileStore
 from forerun.include.state.layout import Generation, results_folder
+from forerun.include.stores.file_store import FileStore
 from tests.include.days.day_cases import DAY, NOW, DayCase, later
 
 NOTHING = Retention(days=0, generations=1, versions=1, orphan_hours=0)

@@ -17,7 +17,7 @@ from forerun.include.state.commits import read_chain
 from forerun.include.state.layout import PRICES_KEY
 from forerun.include.state.ledger_entry import StageEntry
 from forerun.include.state.records import RunMetrics, StageMetrics, encode
-from forerun.include.state.store import Store
+from forerun.include.stores.store import Store
 from forerun.planner.contract import decode_plan
 from forerun.planner.cost.prices import SPARK
 from tests.include.days.day_cases import DayCase

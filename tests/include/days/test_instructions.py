@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from forerun.include.days.instructions import Instruction, instruct, next_instruction, read_told
 from forerun.include.state.layout import Generation
-from forerun.include.state.opening import open_store
+from forerun.include.stores.opening import open_store
 
 AT = Generation("totals", "2026-03-01", "1")
 

@@ -13,7 +13,7 @@ from forerun.include.reports.hours import Hours
 from forerun.include.reports.run_policy import RunPolicy
 from forerun.include.state.records import decode, encode
 from forerun.include.state.slots import Lease, SlotRequest, Slots, Stop, why_not
-from forerun.include.state.store import StoreError
+from forerun.include.stores.store import StoreError
 from forerun.include.times.leases import Leases, declare, read_cluster, read_stop, say_stop
 from forerun.planner.contract.seal import seal
 from forerun.planner.errors import ContractError, ForerunError

@@ -11,8 +11,8 @@ import pytest
 
 from forerun.include.reports.cluster import Cluster
 from forerun.include.reports.hours import Hours
-from forerun.include.state.opening import open_store
 from forerun.include.state.slots import SlotRequest
+from forerun.include.stores.opening import open_store
 from forerun.include.times.leases import Leases, declare
 
 CEILING, REPORTS = 2, 5

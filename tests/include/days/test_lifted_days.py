@@ -14,7 +14,7 @@ from forerun.include.past.lifted_days import lift_days
 from forerun.include.reports.spec import ReportSpec
 from forerun.include.runs.prepare import AskedRun, ask_for_run, open_generation
 from forerun.include.runs.stored_plan import StoredPlan
-from forerun.include.state.opening import open_store
+from forerun.include.stores.opening import open_store
 from forerun.planner.api import plan
 from forerun.planner.contract.lifted_v1 import decode_lifted
 from forerun.planner.errors import LiftError, NotLifted

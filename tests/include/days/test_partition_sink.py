@@ -26,9 +26,9 @@ from forerun.include.runs.prepare import (
 from forerun.include.sources.files import locate
 from forerun.include.state.commits import ArtifactError, describe_partition, read_commit
 from forerun.include.state.fence import close_through
-from forerun.include.state.file_store import FileStore
 from forerun.include.state.records import ArtifactPartition
-from forerun.include.state.store import Store, is_hidden
+from forerun.include.stores.file_store import FileStore
+from forerun.include.stores.store import Store, is_hidden
 from tests.include.days.day_cases import DAY, NOW, DayCase
 
 FOLDER = "warehouse/totals/day=2026-03-01"

@@ -21,9 +21,9 @@ from forerun.include.sources.files import SourcePathError
 from forerun.include.state.commits import read_chain
 from forerun.include.state.given_up import GivenUp, record_given_up
 from forerun.include.state.layout import Generation, claim_key
-from forerun.include.state.opening import split_uri
 from forerun.include.state.records import OpenedBy, RunCommit, RunMetrics, StageMetrics
-from forerun.include.state.store import StoreError
+from forerun.include.stores.opening import split_uri
+from forerun.include.stores.store import StoreError
 from forerun.planner.contract import decode_plan
 from forerun.planner.errors import RequestError
 from forerun.planner.request import TimePoint

@@ -21,10 +21,10 @@ from forerun.include.runs.prepare import (
 )
 from forerun.include.state.commits import ArtifactError, read_commit
 from forerun.include.state.expire import Retention, expire
-from forerun.include.state.file_store import FileStore
 from forerun.include.state.layout import Generation, history_folder, history_key
 from forerun.include.state.pointers import Overruled
 from forerun.include.state.records import CheckRecord, encode
+from forerun.include.stores.file_store import FileStore
 from tests.include.days.day_cases import DAY, NOW, DayCase, later
 
 

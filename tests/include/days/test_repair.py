@@ -18,9 +18,9 @@ from forerun.include.past.repair import (
 )
 from forerun.include.runs.prepare import NotPublishedError, publish_result, read_pointer
 from forerun.include.state.fence import close_through
-from forerun.include.state.file_store import FileStore
 from forerun.include.state.layout import Generation
-from forerun.include.state.scratch_store import ScratchStore
+from forerun.include.stores.file_store import FileStore
+from forerun.include.stores.scratch_store import ScratchStore
 from forerun.planner.request import Settings
 from tests.include.days.day_cases import DAY, EARLY, NOW, DayCase
 

@@ -20,7 +20,7 @@ from forerun.include.oncall.night_reader import NightReader
 from forerun.include.runs.prepare import open_generation
 from forerun.include.state.layout import KeyNameError
 from forerun.include.state.records import CheckRecord
-from forerun.include.state.store import StoreDownError
+from forerun.include.stores.store import StoreDownError
 from tests.include.days.day_cases import DAY
 from tests.include.oncall.dag_days import DATE, at, dag_day
 

@@ -16,7 +16,7 @@ from forerun.include.oncall.night import NightRow, make_row
 from forerun.include.oncall.night_lanes import LaneRun, cores_in_use, lanes
 from forerun.include.oncall.night_reader import NightReader
 from forerun.include.oncall.overviews import Overviews
-from forerun.include.state.store import StoreDownError
+from forerun.include.stores.store import StoreDownError
 from tests.include.oncall.dag_days import DATE, at, dag_day
 
 REPORT = KnownReport("totals", "sums")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from forerun.include.runs.stored_plan import StoredPlan
-from forerun.include.state.file_store import FileStore
 from forerun.include.state.layout import Generation
+from forerun.include.stores.file_store import FileStore
 from forerun.planner.contract import CommonSubplan, Plan, decode_plan, encode_plan
 from forerun.planner.errors import ContractError
 

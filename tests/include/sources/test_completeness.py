@@ -9,7 +9,7 @@ import pytest
 
 from forerun.include.reports.spec import CompleteWhen, HourlyMarkers, MarkerFile, SpecError
 from forerun.include.sources.completeness import find_missing
-from forerun.include.state.opening import open_store
+from forerun.include.stores.opening import open_store
 from tests.airflow.reports import sales_report, sales_source
 
 DAY = date(2026, 3, 1)

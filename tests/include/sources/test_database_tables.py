@@ -22,9 +22,9 @@ from forerun.include.sources.files import SourcePathError
 from forerun.include.sources.pins import pin_source
 from forerun.include.sources.services.service_error import ServiceError
 from forerun.include.sources.unread import SourceChangedError, SourceFileError
-from forerun.include.state.opening import open_store
 from forerun.include.state.records import Pin, PinnedFile
-from forerun.include.state.store import Store
+from forerun.include.stores.opening import open_store
+from forerun.include.stores.store import Store
 from tests.postgresql_server import Database
 
 DAY = dt.date(2026, 3, 1)

@@ -20,8 +20,8 @@ from forerun.include.sources.files import SourcePathError
 from forerun.include.sources.listing import data_files
 from forerun.include.sources.parquet.footers import SourceFileError
 from forerun.include.sources.pins import arrived_rows, pin_source
-from forerun.include.state.opening import open_store
-from forerun.include.state.s3_store import s3_client
+from forerun.include.stores.opening import open_store
+from forerun.include.stores.s3_store import s3_client
 from tests.include.days.day_cases import COLUMNS, DAY, NOW, table
 
 

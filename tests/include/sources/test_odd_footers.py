@@ -19,8 +19,8 @@ from forerun.include.sources.parquet.old_times import why_not_by_files
 from forerun.include.sources.parquet.schema import read_schema
 from forerun.include.sources.pins import SchemaDriftError, pin_source
 from forerun.include.sources.samples import BLOCKS, draw
-from forerun.include.state.opening import open_store
 from forerun.include.state.records import PinnedFile
+from forerun.include.stores.opening import open_store
 from forerun.planner.contract import ColumnSpec
 from tests.include.days.day_cases import DAY, NOW
 

@@ -22,8 +22,8 @@ from forerun.include.sources.files import SourcePathError, locate
 from forerun.include.sources.parquet import footers
 from forerun.include.sources.parquet.footers import SourceFileError
 from forerun.include.sources.pins import SchemaDriftError, arrived_rows, pin_source
-from forerun.include.state import open_store
 from forerun.include.state.records import Pin, decode, encode
+from forerun.include.stores import open_store
 from forerun.planner.contract import ColumnSpec
 from forerun.planner.errors import ContractError
 from tests.include.days.day_cases import COLUMNS, DAY, NOW, table

@@ -18,11 +18,11 @@ from forerun.include.sources.spool import Spool
 from forerun.include.sources.tables.deleted_rows import positions_of, rows_at
 from forerun.include.sources.unread import SourceFileError
 from forerun.include.state.expire_pins import expire_spools
-from forerun.include.state.file_store import FileStore
 from forerun.include.state.layout import pin_key, spool_folder
-from forerun.include.state.opening import open_store
 from forerun.include.state.records import Pin, PinnedFile, encode
-from forerun.include.state.store import Store
+from forerun.include.stores.file_store import FileStore
+from forerun.include.stores.opening import open_store
+from forerun.include.stores.store import Store
 from forerun.planner.contract import ColumnSpec
 
 TIMES = pa.array([0, 86_400_000_000, -1, None], pa.timestamp("us", "UTC"))

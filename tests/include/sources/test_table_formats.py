@@ -14,7 +14,7 @@ from forerun.include.sources.completeness import find_missing
 from forerun.include.sources.listing import data_files
 from forerun.include.sources.pins import pin_source
 from forerun.include.sources.table_formats import TableFormatError
-from forerun.include.state.opening import open_store
+from forerun.include.stores.opening import open_store
 from tests.include.days.day_cases import COLUMNS, DAY, NOW, DayCase
 
 TABLES = {

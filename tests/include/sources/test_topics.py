@@ -21,9 +21,9 @@ from forerun.include.sources.pins import pin_source
 from forerun.include.sources.services.service_error import ServiceError
 from forerun.include.sources.unread import SourceFileError
 from forerun.include.state.expire_pins import expire_spools
-from forerun.include.state.opening import open_store
 from forerun.include.state.records import Pin, PinnedFile
-from forerun.include.state.store import Store
+from forerun.include.stores.opening import open_store
+from forerun.include.stores.store import Store
 from forerun.planner.contract import ColumnSpec
 from tests.kafka_broker import Broker
 

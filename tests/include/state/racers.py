@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import sys
 
-from forerun.include.state import open_store
 from forerun.include.state.commits import commit_run
 from forerun.include.state.layout import Generation
 from forerun.include.state.records import RunCommit
-from forerun.include.state.store import Store
+from forerun.include.stores import open_store
+from forerun.include.stores.store import Store
 
 AT = Generation("raced", "2026-03-01", "1")
 ROUNDS = 5

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from forerun.include.state import open_store
 from forerun.include.state.commits import (
     ArtifactError,
     CommitError,
@@ -21,6 +20,7 @@ from forerun.include.state.commits import (
 )
 from forerun.include.state.layout import Generation
 from forerun.include.state.records import RunCommit, StageMetrics, StageRecord
+from forerun.include.stores import open_store
 from forerun.planner.contract import ColumnSpec
 from forerun.planner.contract.seal import seal, unseal
 

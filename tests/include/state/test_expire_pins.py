@@ -11,8 +11,8 @@ import pytest
 from forerun.cli.app import run
 from forerun.include.state import expire_pins as module
 from forerun.include.state.expire_pins import expire_pins
-from forerun.include.state.file_store import FileStore
 from forerun.include.state.layout import Generation, pin_key
+from forerun.include.stores.file_store import FileStore
 
 DAYS = [f"2026-01-{day:02}" for day in range(1, 32)]
 OLDEST = DAYS[0]

@@ -15,17 +15,22 @@ from pathlib import Path
 import pytest
 
 from forerun.include.machine.settings import SettingsError
-from forerun.include.state import open_store
-from forerun.include.state.file_store import FileStore
-from forerun.include.state.opening import split_uri
-from forerun.include.state.store import StoreDeniedError, StoreDownError, StoreError, StoreFullError
+from forerun.include.stores import open_store
+from forerun.include.stores.file_store import FileStore
+from forerun.include.stores.opening import split_uri
+from forerun.include.stores.store import (
+    StoreDeniedError,
+    StoreDownError,
+    StoreError,
+    StoreFullError,
+)
 
 
 def run_child(code: str, folder: Path, **options) -> subprocess.CompletedProcess[str]:
     """Run ``code`` in a process of its own, with ``store`` over ``folder``."""
     head = (
         "import os, pathlib, resource, signal\n"
-        "from forerun.include.state.file_store import FileStore\n"
+        "from forerun.include.stores.file_store import FileStore\n"
         f"store = FileStore(pathlib.Path({str(folder)!r}))\n"
         "def die(*args, **kwargs): os.kill(os.getpid(), signal.SIGKILL)\n"
     )

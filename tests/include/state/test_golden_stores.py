@@ -15,7 +15,7 @@ from forerun.include.days.results import read_result
 from forerun.include.engines import ENGINES
 from forerun.include.runs.stored_plan import StoredPlan
 from forerun.include.state.commits import read_commit
-from forerun.include.state.opening import open_store
+from forerun.include.stores.opening import open_store
 from forerun.planner.contract import FamilyInput
 from forerun.planner.version import VERSION
 from forerun.spark_jobs.engine import Engine, start_engine

@@ -14,7 +14,7 @@ import pytest
 
 from forerun.include.reports.spec import decode_report, encode_report
 from forerun.include.runs.stored_plan import StoredPlan
-from forerun.include.state.file_store import FileStore
+from forerun.include.stores.file_store import FileStore
 from forerun.planner.contract import decode_plan
 from forerun.planner.contract import seal as seal_module
 from forerun.planner.contract.seal import unseal

@@ -11,9 +11,9 @@ import pytest
 
 from forerun.include.machine.settings import S3Settings, SettingsError, s3_settings
 from forerun.include.sources.files import locate
-from forerun.include.state import open_store
-from forerun.include.state.s3_store import S3Store
-from forerun.include.state.store import (
+from forerun.include.stores import open_store
+from forerun.include.stores.s3_store import S3Store
+from forerun.include.stores.store import (
     StoreDeniedError,
     StoreDownError,
     StoreError,

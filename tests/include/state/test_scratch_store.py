@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from forerun.include.state.file_store import FileStore
-from forerun.include.state.scratch_store import ScratchStore
-from forerun.include.state.store import MissingKeyError, StoreError
+from forerun.include.stores.file_store import FileStore
+from forerun.include.stores.scratch_store import ScratchStore
+from forerun.include.stores.store import MissingKeyError, StoreError
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from forerun.include.state import open_store
 from forerun.include.state.layout import PROBE_KEY
 from forerun.include.state.probe import probe
-from forerun.include.state.store import (
+from forerun.include.stores import open_store
+from forerun.include.stores.store import (
     MissingKeyError,
     StoreError,
     UnsafeStoreError,

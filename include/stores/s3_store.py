@@ -29,8 +29,8 @@ from botocore.parsers import ResponseParserError
 
 from forerun.include.machine.aws_connection import AwsConnection, aws_connection
 from forerun.include.machine.settings import S3Settings
-from forerun.include.state.file_store import missing
-from forerun.include.state.s3_answers import (
+from forerun.include.stores.file_store import missing
+from forerun.include.stores.s3_answers import (
     check_listing,
     content_md5,
     etag_of,
@@ -38,7 +38,7 @@ from forerun.include.state.s3_answers import (
     says_content,
     stored_file,
 )
-from forerun.include.state.store import (
+from forerun.include.stores.store import (
     StoreDeniedError,
     StoredFile,
     StoreDownError,
@@ -64,7 +64,7 @@ _DOWN = {"SlowDown", "ServiceUnavailable", "InternalError", "RequestTimeout", "5
 
 
 class S3Store:
-    """Implements :class:`forerun.include.state.store.Store` on a bucket and a prefix."""
+    """Implements :class:`forerun.include.stores.store.Store` on a bucket and a prefix."""
 
     def __init__(self, bucket: str, prefix: str, settings: S3Settings) -> None:
         self._bucket = bucket

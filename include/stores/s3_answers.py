@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from forerun.include.state.store import StoredFile, StoreDownError
+from forerun.include.stores.store import StoredFile, StoreDownError
 
 _MD5 = re.compile(r'"?([0-9a-f]{32})"?\Z')
 _HINT = (

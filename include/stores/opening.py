@@ -9,8 +9,8 @@ from urllib.parse import unquote, urlsplit
 from forerun.include.machine.jvm import home_folder
 from forerun.include.machine.options import STORE, environment
 from forerun.include.machine.settings import store_access
-from forerun.include.state.file_store import FileStore
-from forerun.include.state.store import Store, StoreError
+from forerun.include.stores.file_store import FileStore
+from forerun.include.stores.store import Store, StoreError
 
 _OF_A_DAY = re.compile(r"(.+)(/reports/)([^/]+/[0-9]{4}-[0-9]{2}-[0-9]{2}/[0-9]+/.+)\Z", re.DOTALL)
 """The URI of a file of a day. A report, and a folder above the store, may be named ``reports``."""
@@ -40,7 +40,7 @@ def open_store(uri: str) -> Store:
         return FileStore(Path(unquote(parts.path)), access=store_access())
     if parts.scheme in ("s3", "s3a") and parts.netloc:
         from forerun.include.machine.settings import s3_settings
-        from forerun.include.state.s3_store import S3Store
+        from forerun.include.stores.s3_store import S3Store
 
         return S3Store(parts.netloc, parts.path.strip("/"), s3_settings())
     raise StoreError(

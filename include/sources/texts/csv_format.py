@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from forerun.include.sources.files import Asked, Listing, Location, listed_below
 from forerun.include.sources.parquet.format import end_of, spread_digest
-from forerun.include.sources.text_types import plain_type
+from forerun.include.sources.texts.text_types import plain_type
 from forerun.include.state.records import ColumnFooter, PinnedFile
-from forerun.include.state.store import MissingKeyError, StoredFile
+from forerun.include.stores.store import MissingKeyError, StoredFile
 from forerun.planner.algebra.types import parse_type
 from forerun.planner.contract import ColumnSpec
 

@@ -15,11 +15,11 @@ from functools import partial
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from forerun.include.sources.files import Asked, Listing, Location, listed_below
-from forerun.include.sources.json_objects import ONE_OBJECT, refuse_line, rows_of, schema_of
 from forerun.include.sources.parquet.format import ParquetFormat, end_of, spread_digest
 from forerun.include.sources.raw import rows_of_file
+from forerun.include.sources.texts.json_objects import ONE_OBJECT, refuse_line, rows_of, schema_of
 from forerun.include.sources.unread import SourceFileError
-from forerun.include.state.store import MissingKeyError, StoredFile
+from forerun.include.stores.store import MissingKeyError, StoredFile
 from forerun.planner.contract import ColumnSpec
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from forerun.include.sources.text_types import nested_type
+from forerun.include.sources.texts.text_types import nested_type
 from forerun.include.sources.unread import SourceFileError
 from forerun.planner.algebra.types import parse_type
 from forerun.planner.contract import ColumnSpec

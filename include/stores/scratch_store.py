@@ -7,7 +7,7 @@ import io
 import zlib
 from typing import BinaryIO
 
-from forerun.include.state.store import (
+from forerun.include.stores.store import (
     MissingKeyError,
     StoredFile,
     StoreReader,
@@ -20,7 +20,7 @@ from forerun.include.state.store import (
 class ScratchStore:
     """Shows what ``base`` holds with our own changes over it; ``base`` is never written to.
 
-    It is a whole :class:`forerun.include.state.store.Store`, so that a dry run is the same code as
+    It is a whole :class:`forerun.include.stores.store.Store`, so that a dry run is the same code as
     a run. It belongs to one thread, and is forgotten with the object.
     """
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import time
 
-from forerun.include.state.store import StoreDownError
+from forerun.include.stores.store import StoreDownError
 
 _TRIES = 40
 _FIRST_S = 0.002

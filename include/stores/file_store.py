@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import quote
 
-from forerun.include.state.store import (
+from forerun.include.stores.store import (
     MissingKeyError,
     StoreDeniedError,
     StoredFile,
@@ -48,7 +48,7 @@ _CHUNK = 1 << 20
 
 
 class FileStore:
-    """Implements :class:`forerun.include.state.store.Store` on a folder."""
+    """Implements :class:`forerun.include.stores.store.Store` on a folder."""
 
     def __init__(self, folder: Path, *, access: str = "private") -> None:
         """``access`` is a key of :data:`ACCESS`, or ``umask``."""

@@ -1,0 +1,1 @@
+"""Files of text as sources: CSV, and JSON in lines."""
