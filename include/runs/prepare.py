@@ -183,7 +183,7 @@ class Asking(TypedDict, total=False):
     replaces the forecast of what arrives when, and ``holds`` says what is there now, if not what
     the forecast has for this run; ``incomplete`` says which sources were known not to be complete,
     and what is missing; ``lost`` names families that are kept and cannot be read any more;
-    ``by_itself``: nothing is inherited that was not before."""
+    ``by_itself``: nothing is inherited that was not before, and nothing kept for the next day."""
 
     now: Required[datetime]
     method: Method
@@ -217,14 +217,14 @@ def planned(asked: AskedRun) -> PreparedRun:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedRun:
     """A run that is pinned and still to be planned: its pins by source, and its planning request.
-    ``tiny`` is that of :class:`PreparedRun`; ``inherited_days`` is how many days in a row have
-    inherited up to this one."""
+    ``tiny`` is that of :class:`PreparedRun`; ``heirs`` is how many days in a row may still inherit
+    what this one keeps."""
 
     day: Day
     pins: Mapping[str, Pin]
     request: PlanRequest
     tiny: bool
-    inherited_days: int
+    heirs: int
 
 
 def ask_for_run(day: Day, run: int, **asking: Unpack[Asking]) -> AskedRun | PreparedRun:
@@ -284,7 +284,8 @@ def ask_for_run(day: Day, run: int, **asking: Unpack[Asking]) -> AskedRun | Prep
     request = going_on(request, inherited, day, manifest, asking.get("lost", ()))
     request = _by_what_is_known(day, request, history, pins, holds)
     tiny = bytes_at_hand(pins, chain) < TINY_BYTES
-    return AskedRun(day=day, pins=pins, request=request, tiny=tiny, inherited_days=inherited.days)
+    heirs = 0 if by_itself else spec.policy.inherit_days - inherited.days
+    return AskedRun(day=day, pins=pins, request=request, tiny=tiny, heirs=heirs)
 
 
 def _by_what_is_known(
@@ -303,7 +304,7 @@ def _by_what_is_known(
 
 def store_plan(asked: AskedRun, result: PlanResult, *, planning_s: float) -> PreparedRun:
     """Store a plan under a key of its own: two planners of one run do not meet."""
-    following = following_of(asked.request, asked.day.spec, asked.inherited_days)
+    following = following_of(asked.request, asked.day.spec, asked.heirs)
     chosen = with_state_left(asked.request, result, following)
     return replace(stored(asked, chosen), result=result, planning_s=planning_s)
 

@@ -80,11 +80,11 @@ def with_state_left(request: PlanRequest, result: PlanResult, following: Followi
     )
 
 
-def following_of(request: PlanRequest, spec: ReportSpec, days: int) -> Following | None:
+def following_of(request: PlanRequest, spec: ReportSpec, heirs: int) -> Following | None:
     """Return what is expected to come after the final run of a report's day; None for nothing.
-    ``days``: how many in a row have inherited up to it."""
+    ``heirs``: how many days in a row may still inherit."""
     policy = spec.policy
-    if days < policy.inherit_days:
+    if heirs > 0:
         rolling = frozenset(s.name for s in spec.sources if spec.takes_back(s))
         # As many rows go of those as come, and both are computed alike.
         brings = {
@@ -94,7 +94,7 @@ def following_of(request: PlanRequest, spec: ReportSpec, days: int) -> Following
         }
         daily = (s.name for s in spec.sources if s.has_day_folders and s.name not in brings)
         return Following(
-            times=policy.inherit_days - days,
+            times=heirs,
             brings=brings,
             rolling=rolling,
             is_certain=True,

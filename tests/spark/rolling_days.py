@@ -68,7 +68,9 @@ class RollingDays(StoredDay):
         for run in range(1, self.case.runs + 1):
             self._bring(day, run, rng)
             commit = None
-            prepared = self._prepared(handle, run)
+            lost = self._lost(handle, run)
+            found["some is lost"] += bool(lost)
+            prepared = self._prepared(handle, run, lost)
             if not prepared.skip_reason:
                 plan = StoredPlan.read(prepared.plan_uri)
                 commit = execute(self.engine, plan, f"a{run}")
@@ -97,7 +99,15 @@ class RollingDays(StoredDay):
             raise RefusedError(str(error)) from error
         check_rows(self.case, expected, rows_of(handle.store, result))
 
-    def _prepared(self, handle: Day, run: int) -> days.PreparedRun:
+    def _lost(self, handle: Day, run: int) -> tuple[str, ...]:
+        """Now and then, some of what is inherited cannot be read any more."""
+        known = sorted(one.id for one in read_inherited(handle.store, handle.at).families)
+        rng = random.Random(f"lost-{self.seed}-{handle.at.day}-{run}")
+        if not known or rng.random() > 0.1:
+            return ()
+        return tuple(rng.sample(known, rng.randint(1, len(known))))
+
+    def _prepared(self, handle: Day, run: int, lost: tuple[str, ...]) -> days.PreparedRun:
         runs = self.case.runs
         there = 1.0 - 1.0 / RANGE
         points = tuple(
@@ -112,7 +122,7 @@ class RollingDays(StoredDay):
         with mock.patch.object(day_request, "to_source", partial(pretended, said=said)):
             return days.prepare_run(
                 handle, run, now=_now(handle.date), method="progressive", points=points,
-                settings=settings,
+                settings=settings, lost=lost,
             )  # fmt: skip
 
     def _bring(self, day: dt.date, run: int, rng: random.Random) -> None:

@@ -22,7 +22,13 @@ from forerun.include.reports.spec import (
     Weekly,
 )
 from forerun.include.runs.inheriting import readable
-from forerun.include.runs.prepare import open_generation, prepare_run, publish_result
+from forerun.include.runs.prepare import (
+    AskedRun,
+    ask_for_run,
+    open_generation,
+    prepare_run,
+    publish_result,
+)
 from forerun.include.state.expire import Retention, expire
 from forerun.include.state.fence import close_through
 from forerun.include.state.inherited import Inherited, read_inherited
@@ -168,6 +174,20 @@ def test_what_another_engine_has_kept_is_read_without_buckets_only(case: Rolling
     assert keyed not in left
     assert len(left) == len(inherited.families) - 1
     assert keyed not in readable(inherited, buckets=True, lost={keyed.id})
+
+
+def test_a_day_by_itself_inherits_nothing_and_has_no_heirs(case: RollingCase):
+    """As in a backfill, whose days are all planned before any of them is computed."""
+    case.pass_day(0)
+    case.write(case.file(1), *((k, 1) for k in range(20)))
+    handle, now = case.handle(1), dt.datetime(2026, 3, 4, 23, tzinfo=dt.UTC)
+    asked = ask_for_run(handle, case.runs, now=now, settings=EARLY, by_itself=True)
+    assert isinstance(asked, AskedRun)
+    assert (asked.heirs, asked.request.runs_before) == (0, 0)
+    assert read_inherited(handle.store, handle.at) == Inherited()
+    asked = ask_for_run(case.handle(1, "other"), case.runs, now=now, settings=EARLY)
+    assert isinstance(asked, AskedRun)
+    assert (asked.heirs, asked.request.runs_before) == (1, 2)
 
 
 def test_what_is_inherited_is_decided_once(case: RollingCase):

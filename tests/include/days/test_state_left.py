@@ -11,7 +11,7 @@ from forerun.include.reports.spec import RunPolicy, RunTime, SpecError
 from forerun.include.runs.state_left import Following, with_state_left
 from forerun.planner.algebra.types import parse_type
 from forerun.planner.api import plan
-from forerun.planner.contract import ArtifactOutput, ResultOutput
+from forerun.planner.contract import ArtifactOutput, Plan, ResultOutput
 from forerun.planner.request import (
     ColumnStats,
     Committed,
@@ -114,3 +114,68 @@ def test_batch_and_early_runs_are_left_as_they_are(final: PlanRequest):
 def test_a_policy_expects_a_number_of_repairs():
     with pytest.raises(SpecError, match="expects -1 repairs"):
         RunPolicy(runs=(RunTime(at="12:00"),), expected_repairs=-1.0)
+
+
+JOINED = (
+    "SELECT names.name, sum(facts.v) AS total FROM facts JOIN names ON facts.k = names.k "
+    "GROUP BY names.name"
+)
+ROLLING = Following(
+    times=6.0, brings={"facts": 2 / 7}, rolling=frozenset({"facts"}), is_certain=True
+)
+
+
+def rolling_day(committed: tuple[Committed, ...] = ()) -> PlanRequest:
+    """The only run of a day over a rolling range; with what an earlier one has kept, if it has."""
+    final = request_of(2)
+    (facts,) = final.sources
+    facts = replace(facts, change="changelog", proven=True)
+    text = SourceColumn(name="name", type=parse_type("STRING"))
+    names = Source(name="names", columns=(facts.columns[0], text), rows=100_000_000, bytes=10**9)
+    alone = replace(
+        final, sql=JOINED, sources=(facts, names), points=POINTS[1:], current=1, first_sources=()
+    )
+    if not committed:
+        return alone
+    before = TimePoint(weight=1.0, arrived=0.9999, by_source=(("facts", 0.9999),))
+    gone = replace(facts, retracted=1 / 7 / 0.0001)
+    return replace(
+        alone,
+        sources=(gone, names),
+        first_sources=alone.sources,
+        points=(before, *alone.points),
+        current=2,
+        committed=committed,
+        runs_before=1,
+    )
+
+
+def kept_by(found: Plan) -> set[str]:
+    return {s.output.family for s in found.run.stages if isinstance(s.output, ArtifactOutput)}
+
+
+def test_days_of_a_rolling_range_keep_the_same():
+    """Or each would begin families of its own, and what the day before has kept would be lost."""
+    alone = rolling_day()
+    first = with_state_left(alone, plan(alone), ROLLING)
+    assert kept_by(first)
+    families = tuple(first.family(one) for one in sorted(kept_by(first)))
+    request = rolling_day((Committed(index=1, families=families, starts=(1,)),))
+    result = plan(request)
+    second = with_state_left(request, result, replace(ROLLING, times=5.0))
+    of_facts = {family.id for family in families if "facts" in family.sources}
+    assert of_facts < kept_by(first)  # names do not change, and are kept once for all days
+    assert kept_by(second) == of_facts
+    assert (second.current, second.run.index, second.run.base, len(second.runs)) == (1, 1, 0, 1)
+    assert 3 * second.run.estimated_cost < first.run.estimated_cost
+
+
+def test_what_the_next_day_has_no_use_for_is_not_kept():
+    alone = rolling_day()
+    other = replace(ROLLING, others=frozenset({"names", "facts"}))
+    assert with_state_left(alone, plan(alone), other) == plan(alone).plan
+
+
+def test_the_last_day_of_a_row_keeps_nothing():
+    alone = rolling_day()
+    assert not kept_by(with_state_left(alone, plan(alone), None))
