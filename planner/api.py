@@ -174,8 +174,15 @@ def _result(read: Reading, compared: ComparedPlans) -> PlanResult:
         objective=request.problem.objective,
         batch_because=request.batch_because,
         question=None if request.days else question_of(request),
+        inherited=_inherited(request, used),
     )
     return PlanResult(result, read, compared)
+
+
+def _inherited(request: PlanRequest, used: tuple[Family, ...]) -> tuple[str, ...]:
+    """The ids of the families of a plan that earlier days have begun."""
+    known = request.committed[0].families if request.runs_before else ()
+    return tuple(sorted({family.id for family in known} & {family.id for family in used}))
 
 
 def _with_contained_keys(request: PlanRequest, query: Query) -> PlanRequest:

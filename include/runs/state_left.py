@@ -71,10 +71,12 @@ def with_state_left(request: PlanRequest, result: PlanResult, following: Followi
         for stage in run.stages
     )
     own = replace(run, stages=stages, early_result=False)
+    runs = (*kept.runs[: request.own_run(last) - 1], own)
     weighted = stated(found.estimated_cost * run.estimated_cost / max(1, found.run.estimated_cost))
     return replace(
         kept,
-        runs=(*kept.runs[: request.own_run(last) - 1], own),
+        # Of their own day: what follows is none of it.
+        runs=tuple(replace(r, arrived=f.arrived) for r, f in zip(runs, found.runs, strict=True)),
         estimated_cost=weighted,
         batch_cost=found.batch_cost,
     )

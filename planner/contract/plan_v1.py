@@ -301,7 +301,7 @@ class Plan:
     ``shared``: see :class:`BorrowedFrom`. ``batch_because``: why the
     day is batch although that was not asked for, where something else than the cost decided.
     ``question``: what Spark is asked about the text, None in plans of older versions and in those
-    of several days at once."""
+    of several days at once. ``inherited``: the ids of the families that earlier days have begun."""
 
     version: int
     report: str
@@ -319,6 +319,7 @@ class Plan:
     shared: tuple[BorrowedFrom, ...] = ()
     batch_because: str = later("")
     question: Question | None = later(None)  # noqa: RUF009 - a field, as above
+    inherited: tuple[str, ...] = later(())
 
     @property
     def run(self) -> Run:

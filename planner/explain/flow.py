@@ -62,7 +62,7 @@ def _stage(
         if run.base:
             earlier = ", ".join(str(r.index) for r in plan.runs if r.opened and r.index < run.index)
             yield Node(depth + 1, "kept", f"kept by run {earlier}: {family.title}")
-        elif writer is None or writer is stage:
+        if family.id in plan.inherited:
             yield Node(depth + 1, "kept", f"kept by earlier days: {family.title}")
         if writer is not None and writer is not stage:
             yield from _stage(plan, run, writer, writers, seen, depth + 1)

@@ -61,12 +61,12 @@ STAGES = (
     ),
     Mutation(
         "executor: only the last commit's partitions are read", "spark_jobs/inputs.py",
-        "for commit in self.chain for a in", "for commit in self.chain[-1:] for a in",
+        "for c in self.chain for a in", "for c in self.chain[-1:] for a in",
     ),
     Mutation(
         "executor: a run does not see what it has just kept", "spark_jobs/executor.py",
-        "        if output.family != RESULT_FAMILY:\n            work.engine.add_partition",
-        "        if output.family == RESULT_FAMILY:\n            work.engine.add_partition",
+        "        if output.family != RESULT_FAMILY:\n            written =",
+        "        if output.family == RESULT_FAMILY:\n            written =",
     ),
     Mutation(
         "files: their names are patterns", "spark_jobs/paths.py",
