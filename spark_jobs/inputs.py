@@ -84,9 +84,7 @@ class Inputs:
     def earlier_days(self) -> tuple[Generation, ...]:
         """The generations of earlier days that have a partition which some stage may read."""
         named = {family.id for family in self.families()}
-        read = [one.folder for one in self.inherited.partitions if one.family in named]
-        days = self.inherited.of_days(self.at.report)
-        return tuple(at for at in days if any(one.startswith(f"{at.folder}/") for one in read))
+        return tuple(self.inherited.of_days(self.at.report, named))
 
     def counted(self, run: int) -> int:
         """Return the number by which what is kept knows a run of the day."""

@@ -95,9 +95,6 @@ def _of(day: Day, at: Generation, pins: Mapping[str, Pin]) -> Inherited:
     )
     families = _whole(day, at, before, chain, frozenset(one.name for one in sources))
     partitions = tuple(_partitions(before, chain, {family.id for family in families}))
-    used = {partition.folder for partition in partitions}
-    own = any(artifact.folder in used for commit in chain for artifact in commit.artifacts)
-    days = (*before.generations, *([(at.day, at.generation)] if own else []))
     found = Inherited(
         day=at.day,
         generation=at.generation,
@@ -106,10 +103,12 @@ def _of(day: Day, at: Generation, pins: Mapping[str, Pin]) -> Inherited:
         first=before.first or _first_run(day, at, chain[0]),
         families=families,
         partitions=partitions,
-        generations=days,
+        generations=(*before.generations, (at.day, at.generation)),
         sources=sources,
     )
-    closed = any(is_closed(store, one) for one in found.of_days(day.at.report))
+    read = tuple(found.of_days(day.at.report))
+    found = replace(found, generations=tuple((one.day, one.generation) for one in read))
+    closed = any(is_closed(store, one) for one in read)
     return Inherited() if closed or first_lost(store, partitions) else found
 
 

@@ -8,8 +8,7 @@ is then planned once more with one time point after it, with the result wanted a
 that brings a few rows, at the price of the final run times the repairs that are expected; or the
 next day, which brings a day's rows and takes those of the oldest one back, at the price of the
 final run. That is the problem of the day itself (Tempura, section 2.1), so the cost decides what is
-kept.
-Of the plan the final run is taken; what comes after is planned when it is there.
+kept. Of the plan the final run is taken; what comes after is planned when it is there.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ _REPAIRED = 0.001
 class Following:
     """One more time point after a final run, ``times`` as heavy as that. ``brings``: by source, how
     many rows come, or go, as a share of those of the day; of ``rolling`` ones some go each day.
-    ``is_certain``: it does come. ``others``:
-    sources of which it has other rows: what is made of them is of no use to it."""
+    ``is_certain``: it does come. ``others``: sources of which it has other rows, so what is made of
+    them is of no use to it."""
 
     times: float
     brings: Mapping[str, float]

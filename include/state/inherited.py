@@ -9,7 +9,7 @@ earlier day is read to use it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from forerun.include.state.layout import Generation
@@ -65,10 +65,14 @@ class Inherited:
         """Return the run in which a family has started, as runs are counted over the days."""
         return next(one.run for one in self.partitions if one.family == family)
 
-    def of_days(self, report: str) -> Iterator[Generation]:
-        """Yield the generations of earlier days whose files are read."""
+    def of_days(self, report: str, families: Collection[str] | None = None) -> Iterator[Generation]:
+        """Yield the generations of earlier days of which files are read, by who reads these
+        families; by default all of them."""
+        read = [one for one in self.partitions if families is None or one.family in families]
         for day, generation in self.generations:
-            yield Generation(report, day, generation)
+            at = Generation(report, day, generation)
+            if any(one.folder.startswith(f"{at.folder}/") for one in read):
+                yield at
 
 
 def read_inherited(store: StoreReader, at: Generation) -> Inherited:

@@ -218,6 +218,18 @@ def test_runs_are_counted_on_over_the_days(case: RollingCase):
     assert inherited.first.day == "2026-03-03"
 
 
+def test_of_the_earlier_days_those_count_whose_files_are_read(case: RollingCase):
+    """Clean-up may close any other: nothing of it is missed."""
+    case.pass_day(0)
+    case.pass_day(1)
+    inherited = case.inherited(2)
+    assert [at.day for at in inherited.of_days("totals")] == ["2026-03-03", "2026-03-04"]
+    only = tuple(one for one in inherited.partitions if "/2026-03-04/" in one.folder)
+    left = replace(inherited, partitions=only)
+    assert [at.day for at in left.of_days("totals")] == ["2026-03-04"]
+    assert not list(inherited.of_days("totals", families=()))
+
+
 @pytest.mark.parametrize("what", ["not over", "closed", "file gone", "edited"])
 def test_what_cannot_be_read_is_not_inherited(case: RollingCase, what: str):
     first = case.pass_day(0)
