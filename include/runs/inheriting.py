@@ -34,7 +34,6 @@ from forerun.include.state.inherited import (
 from forerun.include.state.layout import Generation, report_folder
 from forerun.include.state.records import (
     ArtifactPartition,
-    Manifest,
     Pin,
     RunCommit,
     decode,
@@ -156,19 +155,20 @@ def going_on(
     request: PlanRequest,
     inherited: Inherited,
     day: Day,
-    manifest: Manifest,
+    pinned: Mapping[str, tuple[int, int]],
     lost: Collection[str] = (),
 ) -> PlanRequest:
     """Return the request of a run with what its day has inherited: the earlier days are a time
-    point before the others, at which all of it was committed. ``manifest``: that of the run.
-    Families that are ``lost`` are left out; the day's first delivery stays what has come since."""
+    point before the others, at which all of it was committed. ``pinned``: how many rows the pin of
+    each source has, and how many the run takes back. Families that are ``lost`` are left out; the
+    day's first delivery stays what has come since."""
     if inherited.first is None:
         return request
     now, earliest = request.points[request.current - 1], request.points[0]
-    there = {one.name: max(1, read_pin(day.store, one.pin).rows) for one in manifest.sources}
     before = {one.name: read_pin(day.store, one.pin).rows for one in inherited.sources}
+    parts = {name: now.fraction(name) / max(1, rows) for name, (rows, _) in pinned.items()}
     shares = {
-        name: min(before.get(name, 0) / there[name] * now.fraction(name), _NEARLY_ALL)
+        name: min(before.get(name, 0) * parts[name], _NEARLY_ALL)
         for name in (source.name for source in request.sources if source.changing)
     }
     by_source = tuple((n, min(share, earliest.fraction(n))) for n, share in sorted(shares.items()))
@@ -183,13 +183,7 @@ def going_on(
     )
     later = (replace(one, index=one.index + 1) for one in request.committed)
     open_at = request.may_open
-    gone = {
-        one.name: sum(file.rows for file in one.withdrawn)
-        / there[one.name]
-        * now.fraction(one.name)
-        for one in manifest.sources
-        if one.name in shares
-    }
+    gone = {name: pinned[name][1] * parts[name] for name in shares}
     sources = tuple(
         replace(one, retracted=one.retracted + gone[one.name] / (1.0 - shares[one.name]))
         if one.name in shares

@@ -51,6 +51,7 @@ from forerun.include.state.ledger_entry import LedgerEntry
 from forerun.include.state.probe import probe
 from forerun.include.state.records import (
     GenerationRecord,
+    Manifest,
     OpenedBy,
     Pin,
     RunCommit,
@@ -281,11 +282,20 @@ def ask_for_run(day: Day, run: int, **asking: Unpack[Asking]) -> AskedRun | Prep
         parameters=day.parameters,
         repairable=spec.policy.is_repairable,
     )
-    request = going_on(request, inherited, day, manifest, asking.get("lost", ()))
+    pinned = _pinned(manifest, pins)
+    request = going_on(request, inherited, day, pinned, asking.get("lost", ()))
     request = _by_what_is_known(day, request, history, pins, holds)
     tiny = bytes_at_hand(pins, chain) < TINY_BYTES
     heirs = 0 if by_itself else spec.policy.inherit_days - inherited.days
     return AskedRun(day=day, pins=pins, request=request, tiny=tiny, heirs=heirs)
+
+
+def _pinned(manifest: Manifest, pins: Mapping[str, Pin]) -> dict[str, tuple[int, int]]:
+    """Count the rows that the pin of each source has, and those that a run takes back."""
+    return {
+        one.name: (pins[one.name].rows, sum(file.rows for file in one.withdrawn))
+        for one in manifest.sources
+    }
 
 
 def _by_what_is_known(
