@@ -36,9 +36,9 @@ class EngineSpec:
     and what starting it does. ``gaps``: the constructs whose results differ
     from Spark's in silence. ``why_not_exact``: says of a query over sources why its result may be
     another one than Spark's; None: it never is. ``package``: what has to be installed.
-    ``endpoint``: a run is a client of a server that is there already;
-    a connection says where, and nobody learns what executors used there, so that CPU is not
-    measured.
+    ``apart``: the prices of a run in a process of its own, for an engine that otherwise has one
+    session for all. ``endpoint``: a run is a client of a server that is there already; a connection
+    says where, and nobody learns what executors used there, so that CPU is not measured.
     """
 
     name: str
@@ -46,6 +46,7 @@ class EngineSpec:
     start: str
     submitted: bool
     prices: Prices = SPARK
+    apart: Prices = SPARK
     gaps: tuple[EngineGap, ...] = ()
     why_not_exact: Callable[[Relation, Iterable[Source]], Iterator[str]] | None = None
     package: str = "pyspark"
@@ -82,6 +83,9 @@ Nothing is sent anywhere, so a side may be large before moving the other one is 
 side that is grouped it knows no size, and hashes the first one: 15 million orders joined with 0.3
 million such rows took 3.9 CPU seconds with the orders first, and 0.8 with the others first."""
 
+_SAIL_PROCESS = 1_300_000.0
+"""What a process costs that starts a server, and ends it."""
+
 _SERVER_WARM = 0.4
 """What starts cost on a server that others use, as a part of what they cost in an application of
 their own: a run of three tiny stages took 2.5 CPU seconds of client and server
@@ -115,6 +119,7 @@ _TABLE = (
         start="forerun.spark_jobs.engines.sail:start_sail",
         submitted=False,
         prices=SAIL,
+        apart=replace(SAIL, run_start=_SAIL_PROCESS),
         gaps=SAIL_GAPS,
         why_not_exact=why_not_exact,
         package="pysail",

@@ -210,6 +210,14 @@ def _context(read: Reading, best: MethodPlanned, chosen: ExtractedPlan) -> Stage
     )
 
 
+def _of_run(context: StageContext, request: PlanRequest, run: int) -> StageContext:
+    """The context of a run: of one that another engine does its own, in which no side of a join is
+    counted before its stage."""
+    if run not in request.early_runs:
+        return context
+    return replace(context, prices=itemized(request.prices_of(run)), small_sides=False)
+
+
 def _runs(read: Reading, best: MethodPlanned) -> tuple[tuple[Run, ...], tuple[Family, ...]]:
     """All runs of the day, the opened ones with their stages, and the families that they use."""
     request = read.request
@@ -222,7 +230,7 @@ def _runs(read: Reading, best: MethodPlanned) -> tuple[tuple[Run, ...], tuple[Fa
     context = _context(read, best, extracted)
     unchanged = Unchanged(best.space, best.group_sizes)
     for index, (run, cost) in enumerate(zip(candidate.opened, candidate.by_run, strict=True)):
-        builder = StageBuilder(context, index)
+        builder = StageBuilder(_of_run(context, request, run), index)
         stages = builder.build(read.query)
         used.update(builder.used)
         point = request.points[run - 1]

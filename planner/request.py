@@ -10,6 +10,7 @@ from typing import Literal
 from forerun.planner.algebra.parts import Path
 from forerun.planner.algebra.types import DataType
 from forerun.planner.contract.plan_v1 import Family, ForeignKey, Parameter
+from forerun.planner.cost.flaws import Flaw
 from forerun.planner.cost.prices import SPARK, Prices
 
 Method = Literal["auto", "progressive", "batch", "im1", "im2", "ojv", "hov", "cv"]
@@ -143,7 +144,9 @@ class Settings:
     ``own_batch``: where nothing is done early, stages of our own run in place of the user's text:
     by ``auto`` where that is clearly cheaper (``cost``), by ``auto`` and ``batch`` in any case
     (``always``: what rewriting saves without any early work), or nowhere (``never``).
-    ``prices`` are what work costs, and what starting it does. ``allowed_functions``: functions that
+    ``prices`` are what work costs, and what starting it does; ``early_prices`` are those of another
+    engine, which does the early runs that give no result, None where one engine does all. Both then
+    keep rows alike, by a key or not. ``allowed_functions``: functions that
     the deployment allows to reports although they are refused by default
     (:mod:`forerun.planner.algebra.spark_functions`). ``session``: the settings of the session that
     the report chooses; without ANSI mode, a report is computed by its own text alone.
@@ -161,11 +164,18 @@ class Settings:
     small_sides: bool = True
     own_batch: Literal["cost", "always", "never"] = "cost"
     prices: Prices = SPARK
+    early_prices: Prices | None = None
     allowed_functions: tuple[str, ...] = ()
     session: tuple[tuple[str, str], ...] = (
         (ANSI, "true"),
         (TIME_ZONE, "UTC"),
     )
+
+    @property
+    def flaws(self) -> frozenset[Flaw]:
+        """Return what the engines of a day do otherwise than Spark."""
+        early = frozenset[Flaw]() if self.early_prices is None else self.early_prices.flaws
+        return self.prices.flaws | early
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,6 +260,19 @@ class PlanRequest:
     def own_run(self, index: int) -> int:
         """Return which of the day's own runs the ``index``-th time point is; 0 for earlier days."""
         return index - 1 if self.runs_before else index
+
+    @property
+    def early_runs(self) -> frozenset[int]:
+        """The time points at which another engine does the runs: where there is one, all that give
+        no result."""
+        if self.settings.early_prices is None:
+            return frozenset()
+        return frozenset(range(1, len(self.points))).difference(self.problem.results_at)
+
+    def prices_of(self, index: int) -> Prices:
+        """Return the prices of the engine that does the run of a time point."""
+        early = self.settings.early_prices
+        return early if early is not None and index in self.early_runs else self.settings.prices
 
     @property
     def own_points(self) -> range:

@@ -7,7 +7,7 @@ import os
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from typer.exceptions import TyperException
@@ -111,6 +111,7 @@ Changelog = Annotated[
     "simulate",
     epilog="**Examples**\n\n"
     "`forerun simulate report.sql --tables data/ --engine sail`\n\n"
+    "`forerun simulate report.sql --tables data/ --early-engine sail`\n\n"
     "`forerun simulate report.sql --tables data/ --correlate lineitem.l_orderkey=orders.o_orderkey`"
     "\n\n`forerun simulate report.sql --tables data/ --store s3://bucket/try --json day.json`\n\n"
     "`forerun simulate sales.sql returns.sql stock.sql --tables data/`",
@@ -119,6 +120,10 @@ Changelog = Annotated[
 def simulate_command(  # noqa: PLR0913 - the options of the command
     day: CheckedDay,
     engine: EngineOption = "spark",
+    early_engine: Annotated[
+        Literal["same", "sail"],
+        typer.Option("--early-engine", help="What does early runs that give no result."),
+    ] = "same",
     correlate: Annotated[
         list[str] | None,
         typer.Option(
@@ -153,7 +158,7 @@ def simulate_command(  # noqa: PLR0913 - the options of the command
         correlate=tuple(correlate or ()),
         seed=seed,
         store=store,
-        engine=command.EngineChoice(engine, master),
+        engine=command.EngineChoice(engine, master, early_engine),
         json_file=json_file,
         changelog=changelog,
     )

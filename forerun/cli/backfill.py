@@ -17,9 +17,9 @@ from forerun.include.oncall.catalogue import newest_spec
 from forerun.include.past.backfill import Backfill, find_backfill
 from forerun.include.reports.clock import parse_day
 from forerun.include.reports.spec import ReportSpec, decode_report
+from forerun.include.runs.exact_engines import settings_on
 from forerun.include.stores.opening import open_store
 from forerun.past.backfill_work import DoneDay, compute_all, refuse_inexact
-from forerun.past.exact_engines import settings_on
 from forerun.planner.cost.constants import MICRO
 from forerun.planner.errors import RequestError
 

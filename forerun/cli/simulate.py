@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from forerun import console
 from forerun.cli.chosen import with_chosen_times
@@ -28,10 +28,24 @@ DIFFERS = 1
 
 
 class EngineChoice(NamedTuple):
-    """The engine that runs the day; ``master`` is where Spark does."""
+    """The engine that runs the day; ``master`` is where Spark does. ``early`` does the early runs
+    that give no result."""
 
     name: str
     master: str
+    early: Literal["same", "sail"] = "same"
+
+    def of_early_runs(self, day: CheckedDay) -> Literal["", "sail"]:
+        """Return it as a run policy names it. Raises :class:`RequestError` for a group, whose runs
+        share an application."""
+        if self.early == "same":
+            return ""
+        if day.is_group:
+            raise RequestError(
+                "--early-engine is given for several reports, whose runs share an application",
+                hint="Give it for a single report, or leave it out.",
+            )
+        return self.early
 
 
 def run(
@@ -77,11 +91,11 @@ def run(
         day=day.report_date,
         parameters=day.own_parameters,
         changelogs=_changelogs(changelog, changing),
+        early_engine=engine.of_early_runs(day),
     )
-    total = sum(table.rows for table in tables.values())
     steps = 3 + len(day.points) + len(day.reports) * (1 + len(day.problem.results_at))
     with (
-        _bars(total, steps) as (say, advance),
+        _bars(sum(table.rows for table in tables.values()), steps) as (say, advance),
         open_runner(engine.name, work / "logs", engine.master) as runner,
     ):
         if day.is_group:

@@ -50,8 +50,16 @@ class _LikeAirflow(SparkRunner):
     def __init__(self, logs: Path) -> None:
         super().__init__(logs, MASTER, memory=_HEAP)
 
-    def run(self, plan_uris: Sequence[str], name: str, *, tiny: bool, lifted: str = "") -> Used:
-        super().run(plan_uris, name, tiny=tiny, lifted=lifted)
+    def run(
+        self,
+        plan_uris: Sequence[str],
+        name: str,
+        *,
+        tiny: bool,
+        lifted: str = "",
+        early_engine: str = "",
+    ) -> Used:
+        super().run(plan_uris, name, tiny=tiny, lifted=lifted, early_engine=early_engine)
         return Used()
 
 

@@ -13,9 +13,9 @@ from forerun.include.machine.jvm import home_folder
 from forerun.include.machine.wall_clock import utc_now
 from forerun.include.past.backfill import Application, Backfill, BackfillDay, begin_days
 from forerun.include.past.repair_plans import bytes_read
+from forerun.include.runs.exact_engines import refuse, why_not_as_planned, why_not_exact
 from forerun.include.runs.prepare import PreparedRun, publish_result
 from forerun.include.telemetry.events import Part
-from forerun.past.exact_engines import refuse, why_not_as_planned, why_not_exact
 from forerun.past.telling import tell_planned, telling_how_runs_end, told_publication
 from forerun.planner.errors import ForerunError
 from forerun.planner.request import Settings
@@ -32,8 +32,8 @@ class DoneDay:
 
 
 def refuse_inexact(engine: EngineSpec, found: Backfill) -> None:
-    """Raise :class:`forerun.past.exact_engines.NotExactError` if an engine might give a day of the
-    range other rows than Spark, or would have to read too much for this process."""
+    """Raise :class:`forerun.include.runs.exact_engines.NotExactError` if an engine might give a day
+    of the range other rows than Spark, or would have to read too much for this process."""
     for application in found.applications:
         for day in application.days:
             refuse(engine, f"{found.spec.name} of {day.date}", _why_not(engine, day, application))

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from forerun.include.engines import ENGINES, EngineSpec
 from forerun.include.past.repair import LookedAt, Repair, plan_repair
 from forerun.include.past.repair_plans import bytes_read
-from forerun.past.exact_engines import (
+from forerun.include.runs.exact_engines import (
     NotExactError,
     refuse,
     settings_on,

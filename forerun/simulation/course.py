@@ -109,7 +109,12 @@ def run_day(
                 raise one
         if prepared.submitted:
             uris = [one.plan_uri for one in prepared.submitted]
-            used = runner.run(uris, f"{what.name}-run-{run}", tiny=prepared.tiny)
+            used = runner.run(
+                uris,
+                f"{what.name}-run-{run}",
+                tiny=prepared.tiny,
+                early_engine=prepared.early_engine,
+            )
             if used.process_cpu_s is not None:
                 course.took[run] = used.process_cpu_s
         for report, one in zip(reports, prepared.runs, strict=True):

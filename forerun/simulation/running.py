@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -47,12 +48,21 @@ class Used:
 class Runner(Protocol):
     """Executes the runs of stored plans in one application and returns when all are committed.
     ``name`` is for its log; ``lifted`` is the URI of a query that does several of them at once,
-    empty for none. Raises :class:`RunFailedError` if one of them is not committed."""
+    empty for none; ``early_engine`` is the name of the engine that they are planned for, where it
+    is not this one. Raises :class:`RunFailedError` if one of them is not committed."""
 
     @property
     def engine(self) -> EngineSpec: ...
 
-    def run(self, plan_uris: Sequence[str], name: str, *, tiny: bool, lifted: str = "") -> Used: ...
+    def run(
+        self,
+        plan_uris: Sequence[str],
+        name: str,
+        *,
+        tiny: bool,
+        lifted: str = "",
+        early_engine: str = "",
+    ) -> Used: ...
 
 
 class SparkRunner:
@@ -74,14 +84,20 @@ class SparkRunner:
         self._memory = memory
         self._archive = job_archive(logs)
 
-    def run(self, plan_uris: Sequence[str], name: str, *, tiny: bool, lifted: str = "") -> Used:
-        options = dict(submit_options(split_uri(plan_uris[0])[0], tiny, master=self._master))
-        command = [str(spark_submit()), "--master", self._master]
-        command += ["--driver-memory", self._memory]
-        for key, value in (options | self._conf).items():
-            command += ["--conf", f"{key}={value}"]
-        command += ["--py-files", str(self._archive)]
-        command += [str(JOB), "--attempt", _attempt(), "--engine", self.engine.name]
+    def run(
+        self,
+        plan_uris: Sequence[str],
+        name: str,
+        *,
+        tiny: bool,
+        lifted: str = "",
+        early_engine: str = "",
+    ) -> Used:
+        command = [sys.executable]
+        if not early_engine:
+            command = self._spark_submit(split_uri(plan_uris[0])[0], tiny)
+        engine = early_engine or self.engine.name
+        command += [str(JOB), "--attempt", _attempt(), "--engine", engine]
         for uri in plan_uris:
             command += ["--plan", uri]
         if lifted:
@@ -93,13 +109,22 @@ class SparkRunner:
             raise RunFailedError(_why(log, done.exit_code), hint=f"The whole log: {log}")
         return Used(done.process_cpu_s)
 
+    def _spark_submit(self, store: str, tiny: bool) -> list[str]:
+        """Return the command that submits, up to the job's own file."""
+        options = dict(submit_options(store, tiny, master=self._master))
+        command = [str(spark_submit()), "--master", self._master]
+        command += ["--driver-memory", self._memory]
+        for key, value in (options | self._conf).items():
+            command += ["--conf", f"{key}={value}"]
+        return [*command, "--py-files", str(self._archive)]
+
 
 def _why(log: Path, exit_code: int) -> str:
     """The reason that the job gave, else the end of its log."""
     lines = log.read_text(errors="replace").splitlines()
     given = [i for i, line in enumerate(lines) if line.startswith("error: ")]
     said = lines[given[-1] : given[-1] + 3] if given else lines[-5:]
-    return f"spark-submit ended with {exit_code}: " + "\n  ".join(said)
+    return f"the job ended with {exit_code}: " + "\n  ".join(said)
 
 
 class InProcessRunner:
@@ -116,6 +141,7 @@ class InProcessRunner:
         *,
         tiny: bool,  # noqa: ARG002 - there is no JVM
         lifted: str = "",
+        early_engine: str = "",  # noqa: ARG002 - there is this one only
     ) -> Used:
         from forerun.spark_jobs.application import read_lifted
         from forerun.spark_jobs.executor import GivenUpError, execute

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
+from typing import Literal
 
 import pyarrow.parquet as pq
 
@@ -62,6 +63,8 @@ class Simulation:
     """The report date; without one the query may not ask for it."""
     parameters: tuple[Parameter, ...] = ()
     """Named parameters of the query beside those of the day."""
+    early_engine: Literal["", "sail"] = ""
+    """The engine of early runs, as :attr:`RunPolicy.early_engine`."""
     own_batch: bool = False
     """Also run batch in stages of our own: what rewriting saves without any early work. What the
     day itself was is not run again."""
@@ -181,8 +184,9 @@ def _policy(what: Simulation) -> RunPolicy:
         for at, point in zip(_times(what.points), what.points, strict=True)
     )
     if what.problem == ivm(len(runs)):
-        return RunPolicy(runs=runs, problem="ivm")
-    return RunPolicy(runs=runs, results_at=what.problem.results_at)
+        return RunPolicy(runs=runs, problem="ivm", early_engine=what.early_engine)
+    results = what.problem.results_at
+    return RunPolicy(runs=runs, results_at=results, early_engine=what.early_engine)
 
 
 def _times(points: Sequence[TimePoint]) -> list[str]:

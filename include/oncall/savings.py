@@ -71,7 +71,7 @@ def read_savings(store: StoreReader, report: str) -> Savings:
 
 def savings(history: Sequence[LedgerEntry], runs: int) -> Savings:
     """The savings by a ledger, oldest entry first, of days with so many runs."""
-    prices = _prices(history)
+    prices = _prices([entry for entry in history if entry.run == runs])
     opening_s = (prices.run_start + prices.stage_start) / MICRO
     judged, batch_runs = judge_days(history, runs=runs, opening_s=opening_s)
     batch = {one.day: one for one in judged}
@@ -101,8 +101,8 @@ def savings(history: Sequence[LedgerEntry], runs: int) -> Savings:
     return Savings(tuple(found[-_DAYS:]), batch_runs)
 
 
-def _prices(history: Sequence[LedgerEntry]) -> Prices:
-    """Return what work was priced at on the engine that ran last; that of a ledger which does not
-    say is Spark."""
-    engine = ENGINES.get(history[-1].engine) if history else None
+def _prices(finals: Sequence[LedgerEntry]) -> Prices:
+    """Return what work was priced at on the engine of the last final run; that of a ledger which
+    does not say is Spark."""
+    engine = ENGINES.get(finals[-1].engine) if finals else None
     return engine.prices if engine else Settings().prices

@@ -105,6 +105,10 @@ class RunPolicy:
     inherit_days: int = 0
     """How many days in a row may go on from what the day before has kept, for a report over a
     rolling range; then one is computed anew. 0 for none: each day is computed by itself."""
+    early_engine: Literal["", "sail"] = ""
+    """The engine of early runs, where it is to be another one than that of the final run: `sail`
+    starts in a second, in the process of the task. It does what it is known to compute as Spark
+    does; other early runs, and all that publish a result, stay Spark's."""
     choose: Choose | None = None
     """Choose the times for each day, in place of fixed ones."""
     prices: tuple[Hours, ...] = ()

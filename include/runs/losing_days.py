@@ -16,8 +16,11 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from statistics import median_low
 
+from forerun.include.days.handle import Day
 from forerun.include.state.ledger_entry import LedgerEntry
+from forerun.include.state.records import Pin
 from forerun.planner.cost.constants import MICRO
+from forerun.planner.request import PlanRequest, TimePoint
 
 _TRY_AGAIN = timedelta(days=14)
 """Early work is tried again so long after its last day: one losing day in a fortnight costs little,
@@ -98,7 +101,7 @@ def why_batch(
     newest = worked[-losses:]
     if not losses or len(newest) < losses:
         return ""
-    prices = _prices(measured or [run for found in newest for run in found], opening_s)
+    prices = _prices(measured or _like_final(newest), opening_s)
     if prices is None:
         return ""
     judged = [_judged(found, prices) for found in newest]
@@ -127,6 +130,34 @@ def why_measured(day: date, history: Sequence[LedgerEntry], *, runs: int, after:
     )
 
 
+def why_by_the_ledger(
+    day: Day,
+    request: PlanRequest,
+    history: Sequence[LedgerEntry],
+    pins: Mapping[str, Pin],
+    holds: TimePoint,
+) -> str:
+    """Return why the ledger rules out early work, or "". Applies to ``auto`` days that have not
+    started early work; never to days with early results, because batch recomputes each of those and
+    the ledger's final runs do not show that."""
+    policy, settings = day.spec.policy, request.settings
+    if request.method != "auto" or settings.temporal == "early":
+        return ""
+    if request.committed or policy.early_results:
+        return ""
+    shares = {s.name: holds.fraction(s.name) if s.changing else 1.0 for s in request.sources}
+    lost = why_batch(
+        day.date,
+        history,
+        {name: pins[name].rows / share for name, share in shares.items() if share},
+        runs=day.spec.runs,
+        losses=policy.batch_after_losses,
+        opening_s=(settings.prices.run_start + settings.prices.stage_start) / MICRO,
+    )
+    after = policy.measure_batch_after
+    return lost or why_measured(day.date, history, runs=day.spec.runs, after=after)
+
+
 def judge_days(
     history: Sequence[LedgerEntry], *, runs: int, opening_s: float
 ) -> tuple[tuple[JudgedDay, ...], int]:
@@ -134,7 +165,7 @@ def judge_days(
     did enough to tell. Also says in how many of its newest runs batch was measured for that: 0
     where it is only estimated. ``runs`` and ``opening_s`` are those of :func:`why_batch`."""
     worked, measured = _days(history, runs)
-    prices = _prices(measured or [run for found in worked for run in found], opening_s)
+    prices = _prices(measured or _like_final(worked), opening_s)
     judged = () if prices is None else tuple(_judged(found, prices) for found in worked)
     return judged, len(measured)
 
@@ -178,6 +209,11 @@ def _judged(entries: Sequence[LedgerEntry], prices: _Prices) -> JudgedDay:
         batch_s=final.weight * prices.expected_s(estimated_s),
         rows=dict(final.arrived),
     )
+
+
+def _like_final(days: Iterable[Sequence[LedgerEntry]]) -> list[LedgerEntry]:
+    """Return the runs of days that the engine of their final run has done, which is batch's."""
+    return [run for found in days for run in found if run.engine == found[-1].engine]
 
 
 def _prices(entries: Sequence[LedgerEntry], opening_s: float) -> _Prices | None:

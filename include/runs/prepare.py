@@ -38,8 +38,9 @@ from forerun.include.runs.day_request import (
     sql_of,
     unchanged_in,
 )
+from forerun.include.runs.early_engine import EarlyEngine, early_engine_of, why_not_as_early
 from forerun.include.runs.inheriting import going_on, inherit
-from forerun.include.runs.losing_days import why_batch, why_measured
+from forerun.include.runs.losing_days import why_by_the_ledger
 from forerun.include.runs.misread import why_by_the_text
 from forerun.include.runs.observed import observed
 from forerun.include.runs.state_left import following_of, with_state_left
@@ -63,7 +64,6 @@ from forerun.include.stores.scratch_store import ScratchStore
 from forerun.include.stores.store import Store
 from forerun.planner.api import PlanResult, plan
 from forerun.planner.contract import Plan, encode_plan
-from forerun.planner.cost.constants import MICRO
 from forerun.planner.errors import RequestError
 from forerun.planner.request import (
     Method,
@@ -97,7 +97,9 @@ class PreparedRun:
 
     ``tiny``: it reads so little that the fixed cost of its JVM decides. ``result`` is what explain
     shows, None if the run is committed already and was not planned again. ``planning_s``: seconds
-    that the planner took, without pinning, statistics and storing.
+    that the planner took, without pinning, statistics and storing. ``engine``: the engine that it
+    is planned for, where that is not the day's; ``why_not_early``: why it is not the one that the
+    report names for early runs.
     """
 
     at: Generation
@@ -108,6 +110,8 @@ class PreparedRun:
     tiny: bool = False
     result: PlanResult | None = None
     planning_s: float = 0.0
+    engine: str = ""
+    why_not_early: str = ""
 
 
 def open_generation(
@@ -184,7 +188,8 @@ class Asking(TypedDict, total=False):
     replaces the forecast of what arrives when, and ``holds`` says what is there now, if not what
     the forecast has for this run; ``incomplete`` says which sources were known not to be complete,
     and what is missing; ``lost`` names families that are kept and cannot be read any more;
-    ``by_itself``: nothing is inherited that was not before, and nothing kept for the next day."""
+    ``by_itself``: nothing is inherited that was not before, and nothing kept for the next day;
+    ``one_engine``: the day's engine does early runs, too, whatever the report says."""
 
     now: Required[datetime]
     method: Method
@@ -194,6 +199,7 @@ class Asking(TypedDict, total=False):
     holds: TimePoint
     lost: Collection[str]
     by_itself: bool
+    one_engine: bool
 
 
 def prepare_run(day: Day, run: int, **asking: Unpack[Asking]) -> PreparedRun:
@@ -212,6 +218,11 @@ def planned(asked: AskedRun) -> PreparedRun:
     """Plan a run that is pinned, and store the plan."""
     started = time.perf_counter()
     result = plan(asked.request)
+    if asked.early.does(asked.request):
+        why = why_not_as_early(asked.early, asked.day, result.plan)
+        if why:
+            asked = asked.on_one_engine(why)
+            result = plan(asked.request)
     return store_plan(asked, result, planning_s=time.perf_counter() - started)
 
 
@@ -219,13 +230,21 @@ def planned(asked: AskedRun) -> PreparedRun:
 class AskedRun:
     """A run that is pinned and still to be planned: its pins by source, and its planning request.
     ``tiny`` is that of :class:`PreparedRun`; ``heirs`` is how many days in a row may still inherit
-    what this one keeps."""
+    what this one keeps. ``early``: the engine of the day's early runs; ``settings`` are those by
+    which it is planned on the engine of its final run alone."""
 
     day: Day
     pins: Mapping[str, Pin]
     request: PlanRequest
     tiny: bool
     heirs: int
+    early: EarlyEngine
+    settings: Settings
+
+    def on_one_engine(self, why: str) -> AskedRun:
+        """Return the same run as it is asked for where the early engine is not to do it."""
+        request = replace(self.request, settings=self.settings)
+        return replace(self, request=request, early=EarlyEngine(why=why))
 
 
 def ask_for_run(day: Day, run: int, **asking: Unpack[Asking]) -> AskedRun | PreparedRun:
@@ -236,24 +255,8 @@ def ask_for_run(day: Day, run: int, **asking: Unpack[Asking]) -> AskedRun | Prep
         hint = f"Its runs are 1 to {spec.runs}."
         raise RequestError(f"report {spec.name} has no run {run}", hint=hint)
     day.refuse_closed()
-    done = _committed_before(day, run)
-    if done is not None:
-        return PreparedRun(
-            at=at,
-            run=run,
-            plan_key=done.plan,
-            plan_uri=f"{store.root}/{done.plan}",
-            skip_reason=f"run {run} is committed already, by attempt {done.attempt}",
-        )
-    given_up = read_given_up(store, at, run)
-    if given_up is not None:
-        return PreparedRun(
-            at=at,
-            run=run,
-            plan_key=given_up.done.plan,
-            plan_uri=f"{store.root}/{given_up.done.plan}",
-            skip_reason=given_up.why,
-        )
+    if (over := _over_already(day, run)) is not None:
+        return over
     incomplete = asking.get("incomplete", ())
     by_itself = asking.get("by_itself", False)
     inherited = read_inherited(store, at) if by_itself else inherit(day, asking["now"])
@@ -265,6 +268,8 @@ def ask_for_run(day: Day, run: int, **asking: Unpack[Asking]) -> AskedRun | Prep
     times = tuple(points or chosen.points or forecast_points(day, history))
     holds = asking.get("holds") or times[run - 1]
     method, forced = asking.get("method", "auto"), chosen.forced and not points
+    settings = settings_of(day, asking.get("settings") or Settings())
+    early = EarlyEngine() if asking.get("one_engine") else early_engine_of(day, pins)
     request = PlanRequest(
         report=spec.name,
         sql=sql_of(spec),
@@ -277,7 +282,7 @@ def ask_for_run(day: Day, run: int, **asking: Unpack[Asking]) -> AskedRun | Prep
         observed=observed(history),
         method="progressive" if forced and method == "auto" else method,
         may_open=None if points else chosen.may_open,
-        settings=settings_of(day, asking.get("settings") or Settings()),
+        settings=early.settings(settings),
         problem=problem_of(spec.policy),
         parameters=day.parameters,
         repairable=spec.policy.is_repairable,
@@ -287,7 +292,28 @@ def ask_for_run(day: Day, run: int, **asking: Unpack[Asking]) -> AskedRun | Prep
     request = _by_what_is_known(day, request, history, pins, holds)
     tiny = bytes_at_hand(pins, chain) < TINY_BYTES
     heirs = 0 if by_itself else spec.policy.inherit_days - inherited.days
-    return AskedRun(day=day, pins=pins, request=request, tiny=tiny, heirs=heirs)
+    return AskedRun(
+        day=day,
+        pins=pins,
+        request=request,
+        tiny=tiny,
+        heirs=heirs,
+        early=early,
+        settings=settings,
+    )
+
+
+def _over_already(day: Day, run: int) -> PreparedRun | None:
+    """Return a run that is committed, or has given up."""
+    done, given_up = _committed_before(day, run), read_given_up(day.store, day.at, run)
+    if done is not None:
+        why = f"run {run} is committed already, by attempt {done.attempt}"
+    elif given_up is not None:
+        done, why = given_up.done, given_up.why
+    else:
+        return None
+    uri = f"{day.store.root}/{done.plan}"
+    return PreparedRun(at=day.at, run=run, plan_key=done.plan, plan_uri=uri, skip_reason=why)
 
 
 def _pinned(manifest: Manifest, pins: Mapping[str, Pin]) -> dict[str, tuple[int, int]]:
@@ -309,14 +335,21 @@ def _by_what_is_known(
     asked for, or where the ledger has something against early work."""
     if misread := why_by_the_text(day.store, request):
         return replace(request, method="auto", batch_because=misread)
-    return replace(request, batch_because=_why_batch(day, request, history, pins, holds))
+    return replace(request, batch_because=why_by_the_ledger(day, request, history, pins, holds))
 
 
 def store_plan(asked: AskedRun, result: PlanResult, *, planning_s: float) -> PreparedRun:
     """Store a plan under a key of its own: two planners of one run do not meet."""
     following = following_of(asked.request, asked.day.spec, asked.heirs)
     chosen = with_state_left(asked.request, result, following)
-    return replace(stored(asked, chosen), result=result, planning_s=planning_s)
+    early, is_early = asked.early, asked.request.current < len(asked.request.points)
+    return replace(
+        stored(asked, chosen),
+        result=result,
+        planning_s=planning_s,
+        engine=early.engine.name if early.engine and early.does(asked.request) else "",
+        why_not_early=early.why if is_early else "",
+    )
 
 
 def stored(asked: AskedRun, chosen: Plan) -> PreparedRun:
@@ -343,31 +376,3 @@ def _committed_before(day: Day, run: int) -> RunCommit | None:
     if done is None and chain and chain[-1].run > run:
         raise day_closed(day.at, run, chain[-1].run)
     return done
-
-
-def _why_batch(
-    day: Day,
-    request: PlanRequest,
-    history: Sequence[LedgerEntry],
-    pins: Mapping[str, Pin],
-    holds: TimePoint,
-) -> str:
-    """Return why the ledger rules out early work, or "". Applies to ``auto`` days that have not
-    started early work; never to days with early results, because batch recomputes each of those and
-    the ledger's final runs do not show that."""
-    policy, settings = day.spec.policy, request.settings
-    if request.method != "auto" or settings.temporal == "early":
-        return ""
-    if request.committed or policy.early_results:
-        return ""
-    shares = {s.name: holds.fraction(s.name) if s.changing else 1.0 for s in request.sources}
-    lost = why_batch(
-        day.date,
-        history,
-        {name: pins[name].rows / share for name, share in shares.items() if share},
-        runs=day.spec.runs,
-        losses=policy.batch_after_losses,
-        opening_s=(settings.prices.run_start + settings.prices.stage_start) / MICRO,
-    )
-    after = policy.measure_batch_after
-    return lost or why_measured(day.date, history, runs=day.spec.runs, after=after)

@@ -44,6 +44,13 @@ class PreparedUnits:
         return tuple(run for run in prepared if not run.skip_reason)
 
     @property
+    def early_engine(self) -> str:
+        """Return the name of the engine that all of them are planned for, where it is another one
+        than that of the day; "" where they have none in common."""
+        engines = {run.engine for run in self.submitted}
+        return engines.pop() if len(engines) == 1 else ""
+
+    @property
     def tiny(self) -> bool:
         """Return whether the application has next to no data to read."""
         return all(run.tiny for run in self.submitted)

@@ -53,7 +53,10 @@ class WallForecast:
     def __init__(self, history: Sequence[LedgerEntry], policy: RunPolicy) -> None:
         self._cores = policy.cores
         final = len(policy.runs)
-        past = [entry for entry in history if entry.run == final] or list(history)
+        # What an engine of early runs takes says nothing of the others.
+        apart = policy.early_engine
+        history = [e for e in history if e.run == final or not apart or e.engine != apart]
+        past = [entry for entry in history if entry.run == final] or history
         self._past = past[-NEWEST:]
         self._fit = _fit(history, final)
 

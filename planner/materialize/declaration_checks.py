@@ -24,7 +24,7 @@ class DeclarationChecks:
 
     def __init__(self, request: PlanRequest, relied: frozenset[tuple[str, str]]) -> None:
         self._points = request.points
-        self._prices = request.settings.prices
+        self._prices_of = request.prices_of
         self._changelogs = tuple(
             source
             for source in request.sources
@@ -39,13 +39,13 @@ class DeclarationChecks:
         cost = sum(self._looked_up(source, span) for source in self._changelogs)
         if not batch:
             read = (Size(self._came(source, span), width) for source, width in self._checked)
-            cost += sum(operators.read(size, self._prices) for size in read)
+            cost += sum(operators.read(size, self._prices_of(span.run)) for size in read)
         return round(cost)
 
     def _looked_up(self, source: Source, span: Span) -> float:
         """Return what looking up the rows that are taken back costs; nothing if nothing has come.
         Each of them is alike to one that came before."""
-        whole, prices = self._whole(source, span), self._prices
+        whole, prices = self._whole(source, span), self._prices_of(span.run)
         alike = replace(whole, rows=min(whole.rows, 2 * source.retracted * source.rows))
         hashed = whole.rows * len(source.columns) * prices.expression_row
         moved = operators.exchange(alike, prices) + operators.group(alike.rows, alike.rows, prices)

@@ -27,11 +27,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from forerun.planner.cost import operators
+from forerun.planner.cost.prices import Prices
 from forerun.planner.materialize.diss import BudgetStep, GoalAction, Price, Program
 from forerun.planner.materialize.footprint import Footprint
 from forerun.planner.memo.groups import Expression, GroupId
 from forerun.planner.memo.reference import Reference, Stamped
 from forerun.planner.temporal.alternatives import AlternativeEnumerator, forced_penalty
+from forerun.planner.temporal.as_of import Span
 from forerun.planner.temporal.physical import PhysicalAlternative
 from forerun.planner.temporal.solution import ChainId, Solution
 from forerun.planner.temporal.space import Key, Slot, Space
@@ -87,7 +89,6 @@ class _Actions:
 
     def __init__(self, day: DissInput) -> None:
         self._day = day
-        self._prices = day.alternatives.prices
         self._space, self._memo = day.space, day.space.memo
         self._spans = day.near.spans
         self._penalty = forced_penalty(day.weights)
@@ -101,6 +102,9 @@ class _Actions:
             },
         }
 
+    def _prices(self, span: Span) -> Prices:
+        return self._day.alternatives.prices_of(span.run)
+
     def prices(self) -> dict[ChainId, Price]:
         """Return the prices of the chains that can be kept from the first run on: the cost of
         making the first partition and of writing the later ones."""
@@ -112,7 +116,7 @@ class _Actions:
                 if slot.delta is None:
                     break
                 size = day.alternatives.size(slot.delta, False, span)
-                written = operators.write(size, self._prices, self._buckets_of(slot))
+                written = operators.write(size, self._prices(span), self._buckets_of(slot))
                 cost += day.weights[span.run] * round(written)
             committed = kept in day.committed
             size_of_chain = day.footprint.chain(kept, self._spans, committed=committed)
@@ -222,7 +226,7 @@ class _Actions:
             * round(
                 operators.exchange(
                     self._day.alternatives.size(group, old and before, self._spans[index]),
-                    self._prices,
+                    self._prices(self._spans[index]),
                 )
             )
             for index, old in self._instances[wants]
@@ -257,7 +261,9 @@ class _Actions:
         return sum(
             self._day.weights[span.run]
             * round(
-                operators.exchange(self._day.alternatives.size(delta, False, span), self._prices)
+                operators.exchange(
+                    self._day.alternatives.size(delta, False, span), self._prices(span)
+                )
             )
             for span in self._spans[1:]
         )
@@ -274,10 +280,10 @@ class _Actions:
             if not span.base:
                 continue  # nothing is kept yet; the price has the cost of the first partition
             size = self._day.alternatives.size(slot.snapshot, before, span)
-            partitions = index + (not before)
-            own = operators.read(size, self._prices, self._buckets_of(slot), partitions)
+            partitions, prices = index + (not before), self._prices(span)
+            own = operators.read(size, prices, self._buckets_of(slot), partitions)
             if slot.weighted and consolidate:
-                own += operators.group(size.rows, size.rows, self._prices)
-                own += operators.exchange(size, self._prices)
+                own += operators.group(size.rows, size.rows, prices)
+                own += operators.exchange(size, prices)
             cost += self._day.weights[span.run] * round(own)
         return cost

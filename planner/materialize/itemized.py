@@ -9,8 +9,8 @@ from forerun.planner.cost.work import itemized
 from forerun.planner.exact.sums import ExactSums
 from forerun.planner.materialize.candidate import Candidate
 from forerun.planner.materialize.own_batch import own_batch_prices
-from forerun.planner.materialize.stage_prices import stage_prices, text_prices
-from forerun.planner.request import PlanRequest
+from forerun.planner.materialize.stage_prices import by_engine, stage_prices, text_prices
+from forerun.planner.request import PlanRequest, Settings
 from forerun.planner.temporal.alternatives import AlternativeEnumerator
 from forerun.planner.temporal.extraction import ExtractedPlan
 from forerun.planner.temporal.group_sizes import GroupSizes
@@ -46,14 +46,24 @@ def _alternatives(
     group_sizes: GroupSizes,
     sums: ExactSums,
 ) -> AlternativeEnumerator:
-    prices = _prices(candidate, request)
-    return AlternativeEnumerator(space, group_sizes, prices=prices, sums=sums)
+    charged = replace(request, settings=_itemized(request.settings))
+    prices = _prices(candidate, charged)
+    alternatives = AlternativeEnumerator(space, group_sizes, prices=prices, sums=sums)
+    return by_engine(charged, alternatives) if candidate.keeps else alternatives
 
 
-def _prices(candidate: Candidate, request: PlanRequest) -> Prices:
+def _itemized(settings: Settings) -> Settings:
+    """Return settings with charges in the place of prices."""
+    early = settings.early_prices
+    return replace(
+        settings,
+        prices=itemized(settings.prices),
+        early_prices=None if early is None else itemized(early),
+    )
+
+
+def _prices(candidate: Candidate, charged: PlanRequest) -> Prices:
     """Return the prices that a candidate was found by, as charges."""
-    settings = replace(request.settings, prices=itemized(request.settings.prices))
-    charged = replace(request, settings=settings)
     if candidate.is_text:
         return text_prices(charged)
     return stage_prices(charged) if candidate.keeps else own_batch_prices(charged)

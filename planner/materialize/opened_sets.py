@@ -47,8 +47,13 @@ class OpenedSets:
         early = [run for run in range(request.current, last) if _may_open(request, run, results)]
         self._wanted = (*results, last)
         self._free = tuple(run for run in early if run not in self._wanted)
-        prices = request.settings.prices
-        self._start = round(prices.run_start + prices.stage_start)
+        priced = {run: request.prices_of(run) for run in (*early, *self._wanted)}
+        self._starts = {run: round(p.run_start + p.stage_start) for run, p in priced.items()}
+        own = request.settings.prices
+        self._dearness = {
+            run: 1.0 if prices == own else prices.aggregate_row / own.aggregate_row
+            for run, prices in priced.items()
+        }
         self._rows = {
             one.name: max(1, one.rows)
             for one in request.sources
@@ -111,7 +116,8 @@ class OpenedSets:
     def _step(self, run: int, following: int) -> int:
         """Return roughly what the following run costs if no run is opened in between."""
         share = max(0.0, self._arrived[following] - self._arrived[run])
-        return self._weights[following] * (self._start + round(self._work * share))
+        work = self._work * share * self._dearness[following]
+        return self._weights[following] * (self._starts[following] + round(work))
 
     def _arrived_by(self, run: int) -> float:
         """Return which part of the rows of all sources has arrived by a run."""

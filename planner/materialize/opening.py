@@ -19,7 +19,7 @@ from forerun.planner.materialize.opened_sets import OpenedSets
 from forerun.planner.materialize.own_batch import is_a_choice, own_batch_prices
 from forerun.planner.materialize.searched_sets import Searched, SearchedSets
 from forerun.planner.materialize.sharing import GreedySharing
-from forerun.planner.materialize.stage_prices import stage_prices, text_prices
+from forerun.planner.materialize.stage_prices import by_engine, stage_prices, text_prices
 from forerun.planner.request import PlanRequest
 from forerun.planner.temporal.alternatives import AlternativeEnumerator
 from forerun.planner.temporal.as_of import Span
@@ -65,8 +65,9 @@ class RunOpening:
         committed = sum(run.bytes for run in request.committed)
         self._footprint = Footprint(space, group_sizes, committed)
         self._budget = request.settings.state_budget
-        self._alternatives = AlternativeEnumerator(
-            space, group_sizes, prices=stage_prices(request), sums=sums
+        self._alternatives = by_engine(
+            request,
+            AlternativeEnumerator(space, group_sizes, prices=stage_prices(request), sums=sums),
         )
         self._of_batch = 0
         self._no_regret: NoRegretLimit | None = None
@@ -171,8 +172,7 @@ class RunOpening:
         does cost: of a small day, that is what speaks against early work. It has work in each of
         its early runs."""
         searches = dict(self._searches)
-        prices = self._alternatives.prices.without_starts()
-        free = self._alternatives.at_prices(prices)
+        free = self._alternatives.without_starts()
         found = []
         for one in self._candidates(False, None, free):
             search = searches.get(one.opened)
@@ -327,10 +327,14 @@ class RunOpening:
         """Return what opening each of these runs costs: its application, unless the run is there
         anyway, and the stage of its result, if it gives one. A stage that keeps something is
         charged where its partition is written."""
-        prices = self._request.settings.prices
-        start = 0 if self._request.method == "progressive" else round(prices.run_start)
+        free = self._request.method == "progressive"
         results = (*self._comparison.early_results, self._last)
-        return tuple(start + (run in results) * round(prices.stage_start) for run in opened)
+        starts = []
+        for run in opened:
+            prices = self._request.prices_of(run)
+            start = 0 if free else round(prices.run_start)
+            starts.append(start + (run in results) * round(prices.stage_start))
+        return tuple(starts)
 
     def _batch(self) -> Candidate:
         """Plan batch: each result by itself from the sources, as Spark runs the user's query."""

@@ -203,7 +203,7 @@ class _MethodSearch:
     ) -> None:
         off, named = frozenset(request.settings.rules_off), foreign_keys(request)
         off |= frozenset() if named else {foreign_key.RULE.name}  # it would be tried for nothing
-        if "frequencies" in request.settings.prices.flaws:
+        if "frequencies" in request.settings.flaws:
             off |= {counted_values.RULE.name}
         self._method = method
         self._ids = ids.fork()

@@ -61,7 +61,8 @@ Where one side fits in memory for sure, hashing it spares both sorts."""
 
 @dataclass(frozen=True, slots=True)
 class StageContext:
-    """The context that all runs of a plan share."""
+    """The context that all runs of a plan share; ``prices`` and ``small_sides`` are those of the
+    engine that does a run."""
 
     space: Space
     chosen: ExtractedPlan

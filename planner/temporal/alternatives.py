@@ -100,12 +100,36 @@ class AlternativeEnumerator:
         self._resolved: dict[
             tuple[GroupVersion, int, int, bool, bool], tuple[ResolvedAlternative, ...]
         ] = {}
+        self.early: AlternativeEnumerator | None = None
+        self.early_runs: frozenset[int] = frozenset()
 
     def forcing(self, forced: frozenset[GroupId]) -> AlternativeEnumerator:
         """Return an enumerator with these groups forced. It shares the caches of this one."""
         other = copy.copy(self)
         other.forced = forced
+        other.early = None if self.early is None else self.early.forcing(forced)
         return other
+
+    def with_early(self, runs: frozenset[int], prices: Prices) -> AlternativeEnumerator:
+        """Return the same enumerator, but for these runs, which another engine does at its own
+        prices."""
+        other = copy.copy(self)
+        other.early, other.early_runs = self.at_prices(prices).forcing(self.forced), runs
+        return other
+
+    def without_starts(self) -> AlternativeEnumerator:
+        """Return an enumerator with nothing forced, to which starting stages and joins is free."""
+        free = self.at_prices(self.prices.without_starts())
+        if self.early is None:
+            return free
+        return free.with_early(self.early_runs, self.early.prices.without_starts())
+
+    def prices_of(self, run: int) -> Prices:
+        """Return the prices of a run."""
+        return self._of_run(run).prices
+
+    def _of_run(self, run: int) -> AlternativeEnumerator:
+        return self.early if self.early is not None and run in self.early_runs else self
 
     def at_prices(self, prices: Prices) -> AlternativeEnumerator:
         """Return an enumerator with nothing forced at these prices. It shares the caches of what
@@ -124,6 +148,8 @@ class AlternativeEnumerator:
     ) -> tuple[PhysicalAlternative, ...]:
         """Return the alternatives of an expression in a step. For operators that preserve
         distributions they include those that deliver ``key``; other operators ignore ``key``."""
+        if (elsewhere := self._of_run(span.run)) is not self:
+            return elsewhere.of(expression, key, before, span)
         if not isinstance(expression.node, _HANDS_ON):
             key = ()
         known = (expression.id, key, before, *self.as_of(expression.group, before, span))
@@ -142,6 +168,8 @@ class AlternativeEnumerator:
         """Return the alternatives of a group whose inputs all come before it in the order of the
         space. Without ``rewrites``, only the query's own expressions count, not those that rules
         have added."""
+        if (elsewhere := self._of_run(span.run)) is not self:
+            return elsewhere.resolved(group, before, span, rewrites=rewrites)
         as_of, forced = self.as_of(group, before, span), self._is_forced(group, span)
         known = (group_version(group, before), *as_of, forced, rewrites)
         resolved = self._resolved.get(known)

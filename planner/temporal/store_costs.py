@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from forerun.planner.cost import operators
 from forerun.planner.cost.operators import Size
+from forerun.planner.cost.prices import Prices
 from forerun.planner.memo.groups import GroupId
 from forerun.planner.temporal.alternatives import AlternativeEnumerator
 from forerun.planner.temporal.as_of import Span
@@ -21,7 +22,7 @@ class StoreCosts:
     def __init__(self, alternatives: AlternativeEnumerator, spans: tuple[Span, ...]) -> None:
         self._alternatives = alternatives
         self._unchanged = alternatives.unchanged
-        self._prices = alternatives.prices
+        self._prices = [alternatives.prices_of(span.run) for span in spans]
         self._spans = spans
         self._sizes: dict[tuple[int, int], Size] = {}
         self._moved: dict[tuple[GroupId, int, bool], int] = {}
@@ -35,7 +36,7 @@ class StoreCosts:
         known = (group, index, before)
         if known not in self._moved:
             size = self._alternatives.size(group, before, self._spans[index])
-            self._moved[known] = round(operators.exchange(size, self._prices))
+            self._moved[known] = round(operators.exchange(size, self._prices[index]))
         return self._moved[known]
 
     def written(self, slot: Slot, group: GroupId, index: int) -> int:
@@ -44,7 +45,7 @@ class StoreCosts:
         if known not in self._written:
             size = self._alternatives.size(group, False, self._spans[index])
             buckets = self._buckets_of(slot)
-            self._written[known] = round(operators.write(size, self._prices, buckets))
+            self._written[known] = round(operators.write(size, self._prices[index], buckets))
         return self._written[known]
 
     def read(self, slot: Slot, group: GroupId, index: int, before: bool) -> tuple[int, int]:
@@ -54,8 +55,8 @@ class StoreCosts:
         if known not in self._read:
             span = self._spans[index]
             size = self._stored(slot, span.base if before else span.run)
-            extra = self._consolidation(slot, group, size)
-            own = self._read_from(slot, size, span.base if before else span.run)
+            extra = self._consolidation(slot, group, size, self._prices[index])
+            own = self._read_from(slot, size, span.base if before else span.run, index)
             self._read[known] = own + extra, extra
         return self._read[known]
 
@@ -67,10 +68,10 @@ class StoreCosts:
         if known not in self._added:
             span = self._spans[index]
             whole = self._stored(slot, span.run)
-            own = self._read_from(slot, self._stored(slot, span.base), span.base)
-            own += self._consolidation(slot, group, whole)
+            own = self._read_from(slot, self._stored(slot, span.base), span.base, index)
+            own += self._consolidation(slot, group, whole, self._prices[index])
             self._added[known] = tuple(
-                (change, own + self._more_to_merge(slot, change, span))
+                (change, own + self._more_to_merge(slot, change, index))
                 for change in (slot.delta, slot.singles)
                 if change is not None
             )
@@ -81,35 +82,37 @@ class StoreCosts:
         there was ``before``."""
         span = self._spans[index]
         until = span.base if before else span.run
-        return self._read_from(slot, self._stored(slot, until), until)
+        return self._read_from(slot, self._stored(slot, until), until, index)
 
     def appended(self, slot: Slot, delta: GroupId, index: int) -> int:
         """Return the cost of reading the partition, a ``delta``, that a run appends to a chain."""
         size = self._alternatives.size(delta, False, self._spans[index])
-        return round(operators.read(size, self._prices, self._buckets_of(slot)))
+        return round(operators.read(size, self._prices[index], self._buckets_of(slot)))
 
-    def _read_from(self, slot: Slot, size: Size, until: int) -> int:
+    def _read_from(self, slot: Slot, size: Size, until: int, index: int) -> int:
         """Return the cost of reading so much from the partitions of a chain up to a run."""
         written = (one.run <= until and not self._goes_on(slot, one) for one in self._spans)
         partitions = 1 if slot.replaced else sum(written) + (self._spans[0].base > 0)
-        return round(operators.read(size, self._prices, self._buckets_of(slot), partitions))
+        buckets = self._buckets_of(slot)
+        return round(operators.read(size, self._prices[index], buckets, partitions))
 
     def _buckets_of(self, slot: Slot) -> int:
         if slot.index not in self._buckets:
             self._buckets[slot.index] = buckets_of(slot, self._alternatives, self._spans)
         return self._buckets[slot.index]
 
-    def _more_to_merge(self, slot: Slot, added: GroupId, span: Span) -> int:
+    def _more_to_merge(self, slot: Slot, added: GroupId, index: int) -> int:
         """Return what merging single rows costs more than merging the states of their groups."""
         if added == slot.delta or slot.delta is None:
             return 0
+        span, prices = self._spans[index], self._prices[index]
         rows = self._alternatives.size(added, False, span)
         merged = self._alternatives.size(slot.delta, False, span)
         more = Size(max(0.0, rows.rows - merged.rows), rows.width)
         return round(
-            operators.group(more.rows, 0.0, self._prices)
-            + operators.exchange(more, self._prices)
-            + (more.rows * self._prices.sort_row if slot.sorts else 0.0)
+            operators.group(more.rows, 0.0, prices)
+            + operators.exchange(more, prices)
+            + (more.rows * prices.sort_row if slot.sorts else 0.0)
         )
 
     def _stored(self, slot: Slot, until: int) -> Size:
@@ -147,13 +150,13 @@ class StoreCosts:
     def _goes_on(self, slot: Slot, span: Span) -> bool:
         return bool(span.base) and self._unchanged.goes_on(slot, span)
 
-    def _consolidation(self, slot: Slot, group: GroupId, size: Size) -> int:
+    def _consolidation(self, slot: Slot, group: GroupId, size: Size, prices: Prices) -> int:
         """Return the cost of turning weighted rows into plain ones by grouping over all columns; 0
         where the group is not read as plain rows."""
         if not slot.weighted or slot.whole != group:
             return 0
-        grouped = operators.group(size.rows, size.rows, self._prices)
-        return round(grouped + operators.exchange(size, self._prices))
+        grouped = operators.group(size.rows, size.rows, prices)
+        return round(grouped + operators.exchange(size, prices))
 
 
 def buckets_of(slot: Slot, alternatives: AlternativeEnumerator, spans: tuple[Span, ...]) -> int:

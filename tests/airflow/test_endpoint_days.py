@@ -13,8 +13,8 @@ import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from forerun.airflow import ReportGroup, group_dag
-from forerun.airflow.tasks import endpoint
-from forerun.airflow.tasks.endpoint import EndpointClient
+from forerun.airflow.tasks import child_job
+from forerun.airflow.tasks.endpoint import endpoint_client
 from forerun.airflow.tasks.plan import PlanUnits
 from forerun.airflow.tasks.submit import SubmitUnits
 from forerun.include.engines import ENGINES
@@ -167,7 +167,7 @@ def test_a_connection_to_no_such_server_says_what_to_make(connection, given, sai
     if given:
         connection(**given)
     with pytest.raises(AirflowFailException, match=said) as refused:
-        EndpointClient(SERVER)
+        endpoint_client(SERVER)
     assert "hint:" in str(refused.value)
 
 
@@ -192,7 +192,7 @@ def job(tmp_path, monkeypatch):
 
     def take(text):
         (tmp_path / "job.py").write_text(text)
-        monkeypatch.setattr(endpoint, "JOB", tmp_path / "job.py")
+        monkeypatch.setattr(child_job, "JOB", tmp_path / "job.py")
 
     return take
 
@@ -204,7 +204,7 @@ def test_a_token_is_in_no_command_line(connection, job):
     )  # fmt: skip
     job("import os, sys; print(sys.argv[1:], os.environ['SPARK_CONNECT_AUTHENTICATE_TOKEN'])")
     said = []
-    EndpointClient(SERVER).run(["--plan", "x"], said.append)
+    endpoint_client(SERVER).run(["--plan", "x"], said.append)
     assert said == [
         f"['--plan', 'x', '--master', 'sc://host:1/;user_id=me%3Bx;use_ssl=true'] {TOKEN}"
     ]
@@ -214,7 +214,7 @@ def test_a_token_is_in_no_command_line(connection, job):
 def test_a_task_that_is_killed_ends_its_job(connection, job):
     connection(conn_type="spark_connect", host="host")
     job("import time; print('at work', flush=True); time.sleep(600)")
-    client, said = EndpointClient(SERVER), []
+    client, said = endpoint_client(SERVER), []
     begun = time.monotonic()
 
     def say(line):

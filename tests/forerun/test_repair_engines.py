@@ -10,9 +10,10 @@ import pytest
 from forerun.include.engines import ENGINES
 from forerun.include.past.repair import LookedAt, look_at
 from forerun.include.reports.expectations import expect
+from forerun.include.runs import exact_engines
+from forerun.include.runs.exact_engines import NotExactError
 from forerun.include.runs.prepare import publish_result
-from forerun.past import exact_engines, repair_engines
-from forerun.past.exact_engines import NotExactError
+from forerun.past import repair_engines
 from forerun.past.repair_engines import cheapest_engine, repair_on
 from tests.include.days.day_cases import DAY, NOW, DayCase
 

@@ -54,8 +54,8 @@ ROOMS = {
         "report_group", "schedule", "explain",
     ),
     "include": (
-        "reports", "machine", "stores", "state", "sources", "days", "runs", "times", "past",
-        "verify", "engines", "oncall", "telemetry",
+        "reports", "machine", "stores", "state", "sources", "days", "verify", "engines", "runs",
+        "times", "past", "oncall", "telemetry",
     ),
     "plugins/forerun_airflow": (
         "versions", "connections", "day", "retries", "assets", "pages", "watching", "tasks",

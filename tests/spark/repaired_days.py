@@ -19,10 +19,10 @@ from forerun.include.engines import ENGINES
 from forerun.include.past.repair import Repair, begin_repair, find_repair
 from forerun.include.reports.spec import ReportSpec
 from forerun.include.runs import day_request
+from forerun.include.runs.exact_engines import settings_on
 from forerun.include.runs.prepare import publish_result
 from forerun.include.runs.stored_plan import StoredPlan
 from forerun.include.stores.opening import open_store
-from forerun.past.exact_engines import settings_on
 from forerun.planner.cost.prices import SPARK
 from forerun.planner.request import Settings
 from forerun.spark_jobs.engine import Engine

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from forerun.include.engines import ENGINES
+from forerun.include.runs.exact_engines import settings_on
 from forerun.include.verify.sail_exact import why_not_exact
-from forerun.past.exact_engines import settings_on
 from forerun.planner.algebra.types import parse_type
 from forerun.planner.api import plan
 from forerun.planner.request import PlanRequest, Source, SourceColumn, TimePoint

@@ -19,8 +19,9 @@ from airflow.sdk.exceptions import (
 
 from forerun.airflow.day import explained
 from forerun.airflow.retries import RepeatableOperator
+from forerun.airflow.tasks.child_job import ChildJob
 from forerun.airflow.tasks.cores import HeldCores, WantedCores, take_cores
-from forerun.airflow.tasks.endpoint import SERVER, EndpointClient
+from forerun.airflow.tasks.endpoint import SERVER, endpoint_client
 from forerun.airflow.tasks.last_words import LastWords
 from forerun.include.engines import engine_spec
 from forerun.include.machine.aws_connection import as_variables
@@ -42,6 +43,7 @@ class SubmitApplication(RepeatableOperator, SparkSubmitOperator):
     worker, and ``spark_conf``, which is added to the configuration, takes no setting that can hold
     one. ``engine`` ``sail`` runs the same job on the small engine, inside the driver's Python: for
     tests and small data; ``connect`` on the server that the connection names, and submits nothing.
+    Neither does a run of an engine of early runs, which is a process of its own on this worker.
     With a ``cluster`` the task waits deferred for cores of it; it looks every
     ``poll`` seconds. Its task instances in a backfill take ``backfill_pool``, if there is one
     (:mod:`forerun.airflow_policy`).
@@ -73,7 +75,8 @@ class SubmitApplication(RepeatableOperator, SparkSubmitOperator):
         self.poll = poll
         self.backfill_pool = backfill_pool
         self._cores: HeldCores | None = None
-        self._client: EndpointClient | None = None
+        self._child: ChildJob | None = None
+        self._engine_now = self.engine
         self._words = LastWords()
 
     @classmethod
@@ -97,8 +100,8 @@ class SubmitApplication(RepeatableOperator, SparkSubmitOperator):
 
     def end_application(self) -> None:
         """End the application that is running: its cores are somebody else's."""
-        if self._client is not None:
-            self._client.end()
+        if self._child is not None:
+            self._child.end()
         else:
             super().on_kill()
 
@@ -106,11 +109,16 @@ class SubmitApplication(RepeatableOperator, SparkSubmitOperator):
         self.end_application()
         self.give_back_cores()
 
-    def make_ready(self, store: str, *, tiny: bool) -> None:
+    def make_ready(self, store: str, *, tiny: bool, early_engine: str = "") -> None:
         """Prepare what every submission of this try has in common; ``store`` is the URI of the
-        store, ``tiny`` whether there is next to no data."""
+        store, ``tiny`` whether there is next to no data, ``early_engine`` the name of the engine
+        that is planned for, where it is not this DAG's."""
+        self._engine_now, self._child = early_engine or self.engine, None
+        if early_engine:
+            self._child = ChildJob()
+            return
         if engine_spec(self.engine).endpoint:
-            self._client = EndpointClient(self._conn_id)
+            self._child = endpoint_client(self._conn_id)
             return
         master = self._check_connection()
         with explained():
@@ -126,6 +134,11 @@ class SubmitApplication(RepeatableOperator, SparkSubmitOperator):
         self.conf = {**dict(own), **(self.conf or {})}
         self.env_vars = {**said_in_section(), **_this_spark(), **local_name(master)}
 
+    @property
+    def is_early_engine(self) -> bool:
+        """Return whether this try is for an engine of early runs."""
+        return self._engine_now != self.engine
+
     def submit(self, context: Any, plans: Sequence[str], *options: str) -> None:
         """Submit the runs of these plans, and return when all are committed."""
         attempt = f"t{context['ti'].try_number}-{uuid.uuid4().hex[:8]}"
@@ -133,14 +146,14 @@ class SubmitApplication(RepeatableOperator, SparkSubmitOperator):
             *(part for plan in plans for part in ("--plan", plan)),
             *options,
             *("--attempt", attempt),
-            *("--engine", self.engine),
+            *("--engine", self._engine_now),
         ]
         with explained(), as_variables():
             self._submitted(context)
 
     def _submitted(self, context: Any) -> None:
-        if self._client is not None:
-            self._client.run(self.application_args, self.log.info)
+        if self._child is not None:
+            self._child.run(self.application_args, self.log.info)
             return
         self._hook = None  # it holds the arguments of the submission before
         self._words = LastWords()

@@ -53,14 +53,15 @@ def prepare(
     incomplete: Incomplete = (),
     batch: bool = False,
     lost: Collection[str] = (),
+    one_engine: bool = False,
 ) -> PreparedRun:
     """Plan a unit by itself, as was asked for when its day was opened or since, at the prices of
-    the engine of that name; with ``batch`` as batch in any case. ``incomplete`` and ``lost`` are
-    those of :func:`forerun.include.runs.prepare.prepare_run`."""
+    the engine of that name; with ``batch`` as batch in any case. ``incomplete``, ``lost`` and
+    ``one_engine`` are those of :func:`forerun.include.runs.prepare.prepare_run`."""
     from forerun.include.runs.prepare import prepare_run
 
     asking = _asking(unit, engine, incomplete)
-    asking["lost"] = lost
+    asking["lost"], asking["one_engine"] = lost, one_engine
     if batch:
         asking["method"] = "batch"
     prepared = prepare_run(unit.day, unit.run, **asking)
@@ -92,8 +93,9 @@ class PlanUnits(RepeatableOperator):
     right and cheaper. In a dry run they are stored nowhere: they are in the log.
 
     Returns what the task that submits them needs: the URIs of the plans with work by unit, the
-    queries that do several of them, whether they read next to nothing, and why there is nothing to
-    submit; and for people the latest safe start of the final run, as it looks now. What cannot be
+    queries that do several of them, whether they read next to nothing, the engine that they are
+    planned for where it is not this DAG's, and why there is nothing to submit; and for people the
+    latest safe start of the final run, as it looks now. What cannot be
     planned fails the task if it is all that there is; else it is in the log, and left to what comes
     later. ``wait_task`` says which units start, and what is missing of their sources.
     """
@@ -241,6 +243,7 @@ class PlanUnits(RepeatableOperator):
 
     def _answer(self, found: Found, queries: Sequence[str]) -> dict[str, object]:
         plans: dict[str, str] = {}
+        engines: set[str] = set()
         why: dict[str, None] = {}
         tiny = True
         for unit, run in found:
@@ -253,6 +256,7 @@ class PlanUnits(RepeatableOperator):
                 why[skip] = None
             else:
                 plans[unit.key] = run.plan_uri
+                engines.add(run.engine)
                 tiny = tiny and run.tiny
         nothing = "; ".join(why) or "no unit of this step has a plan"
         return {
@@ -261,12 +265,17 @@ class PlanUnits(RepeatableOperator):
             "submit": bool(plans),
             "why": "" if plans else nothing,
             "tiny": tiny,
+            "engine": engines.pop() if len(engines) == 1 else "",
         }
 
     def _say(self, unit: Unit, run: PreparedRun) -> None:
         cost = run.result.plan.run.estimated_cost / MICRO if run.result else 0.0
         self.log.info("%s: plan %s, %.1f CPU s%s", unit.key, run.plan_uri, cost,
                       f"; not submitted: {run.skip_reason}" if run.skip_reason else "")  # fmt: skip
+        if run.engine:
+            self.log.info("it is done by %s, on this worker", engine_spec(run.engine).about)
+        if run.why_not_early:
+            self.log.info("no engine of its own does it: %s", run.why_not_early)
         if run.result is None:
             return
         if unit.opened.dry_run:

@@ -34,8 +34,8 @@ class SubmitUnits(SubmitApplication):
 
     If a plan cannot be followed (it is damaged, of another version of Forerun, or reads a table
     that was kept and is lost), its unit is planned once more, without that table, and submitted
-    again. ``notify``: the dotted path of a function that is called
-    with tickets.
+    again. So is one of an engine of early runs at a second try, which is the DAG's own engine's.
+    ``notify``: the dotted path of a function that is called with tickets.
     """
 
     def __init__(self, *, step: Step, plan_task: str, notify: Notify = "", **kwargs: Any) -> None:
@@ -56,10 +56,11 @@ class SubmitUnits(SubmitApplication):
             units = wanted([unit for unit in units if unit.key in plans])
             due = self._refuse_late_try(context, units)
             store = store_uri(self.step.seats[0].spec)
-            if self.cluster is not None:
+            early_engine = _engine_of_try(context, planned)
+            if self.cluster is not None and not early_engine:
                 self.take_cores(store, self._wanted(context, units, due, self.cluster))
         try:
-            self._run(context, units, plans, planned, store)
+            self._run(context, units, plans, planned, store, early_engine)
         finally:
             self.give_back_cores()
 
@@ -96,9 +97,12 @@ class SubmitUnits(SubmitApplication):
         plans: Mapping[str, str],
         planned: Mapping[str, Any],
         store: str,
+        early_engine: str,
     ) -> None:
+        if planned.get("engine") and not early_engine:
+            plans = self._on_own_engine(units, plans)
         followed = {unit.key: self._as_batch(context, unit) or plans[unit.key] for unit in units}
-        self.make_ready(store, tiny=bool(planned["tiny"]))
+        self.make_ready(store, tiny=bool(planned["tiny"]), early_engine=early_engine)
         self.name = f"forerun-{context['ti'].dag_id}-{self.step.label}"
         ends = [(one.day, one.run, one.part) for one in units]
         with telling_how_runs_end(lambda: ends, self.notify):
@@ -142,6 +146,20 @@ class SubmitUnits(SubmitApplication):
                 raise
             self.log.error("not all days are computed: %s", error)
 
+    def _on_own_engine(self, units: Sequence[Unit], plans: Mapping[str, str]) -> dict[str, str]:
+        """Return plans for this DAG's engine, of units that were planned for one of early runs."""
+        found = dict(plans)
+        with explained():
+            for unit in units:
+                if _is_done(unit):
+                    continue
+                self.log.warning("%s is planned again for %s", unit.key, self.engine)
+                prepared = prepare(unit, self.engine, one_engine=True)
+                if prepared.skip_reason:
+                    raise AirflowSkipException(prepared.skip_reason)
+                found[unit.key] = prepared.plan_uri
+        return found
+
     def _as_batch(self, context: Any, unit: Unit) -> str:
         """The plan of batch, where a final run has failed and only that can still be in time; else
         nothing."""
@@ -172,7 +190,11 @@ class SubmitUnits(SubmitApplication):
                 if _is_done(unit):
                     continue
                 self.log.warning("planning %s again: %s", unit.key, why)
-                prepared = prepare(unit, self.engine, lost=lost)
+                prepared = prepare(
+                    unit, self.engine, lost=lost, one_engine=not self.is_early_engine
+                )
+                if self.is_early_engine and not prepared.engine:
+                    self.make_ready(unit.day.store.root, tiny=prepared.tiny)
             if not prepared.skip_reason:
                 again[unit.key] = prepared.plan_uri
             elif len(units) == 1:
@@ -200,6 +222,12 @@ class SubmitUnits(SubmitApplication):
             return "", ()
         read = [why for family, why in lost.items() if family in plan.families]
         return "; ".join(read), lost
+
+
+def _engine_of_try(context: Any, planned: Mapping[str, Any]) -> str:
+    """Return the engine of early runs that a try is for; "" where the DAG's own does it, as it does
+    what the other one has failed to do."""
+    return str(planned.get("engine") or "") if context["ti"].try_number == 1 else ""
 
 
 def _is_done(unit: Unit) -> bool:

@@ -15,6 +15,7 @@ from forerun.include.days.handle import Day
 from forerun.include.engines import EngineSpec
 from forerun.include.machine.settings import allowed_functions
 from forerun.include.runs.day_request import sources_at, sql_of
+from forerun.include.sources.formats import format_of
 from forerun.include.sources.parquet.old_times import why_not_by_files
 from forerun.include.state.records import Pin
 from forerun.planner.contract import Plan
@@ -63,6 +64,9 @@ def why_not_exact(engine: EngineSpec, day: Day, pins: Mapping[str, Pin]) -> list
     )
     reasons = list(engine.why_not_exact(query.relation, sources))
     reasons += [said for pin in pins.values() if (said := why_not_by_files(pin.name, pin.files))]
+    for source in day.spec.sources:
+        if (read_as := format_of(source.format).engine_format) != "parquet":
+            reasons.append(f"the files of {source.name} are read by Spark's reader of {read_as}")
     if not day.spec.session.ansi:
         reasons.append("its session is without ANSI mode")
     if day.spec.expectations or any(source.expectations for source in day.spec.sources):
