@@ -3,7 +3,8 @@ it and what it keeps is what Spark would have kept.
 
 An application of Spark takes its ten seconds however little a run has to do. The final run, and
 every other one that readers get a result of, stays the engine's that the day has; it reads what the
-small one has kept as plain files. So nothing is kept by a key on such a day.
+small one has kept as plain files. So nothing is kept by a key on such a day. Where that makes the day
+dearer by estimate, or the small engine has too much to read, it is Spark's as ever.
 """
 
 from __future__ import annotations
@@ -46,10 +47,12 @@ class EarlyEngine:
         return self.engine is not None and request.current in request.early_runs
 
 
-def early_engine_of(day: Day, pins: Mapping[str, Pin]) -> EarlyEngine:
-    """Choose the engine of a day's early runs over these pins."""
-    named = day.spec.policy.early_engine
-    if not named:
+def early_engine_of(day: Day, run: int, pins: Mapping[str, Pin]) -> EarlyEngine:
+    """Choose the engine of a day's early runs over these pins, from a run on; where later days go
+    on from what the final run keeps, of theirs."""
+    policy = day.spec.policy
+    named = policy.early_engine
+    if not named or (day.is_final(run) and not policy.inherit_days):
         return EarlyEngine()
     engine = engine_spec(named)
     if find_spec(engine.package) is None:

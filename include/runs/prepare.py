@@ -219,11 +219,19 @@ def planned(asked: AskedRun) -> PreparedRun:
     started = time.perf_counter()
     result = plan(asked.request)
     if asked.early.does(asked.request):
-        why = why_not_as_early(asked.early, asked.day, result.plan)
-        if why:
-            asked = asked.on_one_engine(why)
-            result = plan(asked.request)
+        asked, result = _on_cheaper_engine(asked, result)
     return store_plan(asked, result, planning_s=time.perf_counter() - started)
+
+
+def _on_cheaper_engine(asked: AskedRun, found: PlanResult) -> tuple[AskedRun, PlanResult]:
+    """Plan an early run for the day's own engine, too, which keeps rows by a key, and return the
+    cheaper one."""
+    why = why_not_as_early(asked.early, asked.day, found.plan)
+    own = asked.on_one_engine(why or "the day is cheaper without it, by estimate")
+    result = plan(own.request)
+    if why or result.plan.estimated_cost < found.plan.estimated_cost:
+        return own, result
+    return asked, found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,7 +277,7 @@ def ask_for_run(day: Day, run: int, **asking: Unpack[Asking]) -> AskedRun | Prep
     holds = asking.get("holds") or times[run - 1]
     method, forced = asking.get("method", "auto"), chosen.forced and not points
     settings = settings_of(day, asking.get("settings") or Settings())
-    early = EarlyEngine() if asking.get("one_engine") else early_engine_of(day, pins)
+    early = EarlyEngine() if asking.get("one_engine") else early_engine_of(day, run, pins)
     request = PlanRequest(
         report=spec.name,
         sql=sql_of(spec),

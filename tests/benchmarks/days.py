@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from forerun.planner.request import Method, TimePoint
 from forerun.simulation.accounts import DayAccount
@@ -78,6 +79,7 @@ class Days:
         own_batch: bool = False,
         method: Method = "auto",
         store: str = "",
+        early_engine: Literal["", "sail"] = "",
     ) -> DayAccount:
         """A query as a whole day and as batch, and as batch in stages of our own where asked. The
         folder of a day that failed stays until it is run again; without a ``store`` so does what
@@ -86,7 +88,7 @@ class Days:
         shutil.rmtree(work, ignore_errors=True)
         (work / "logs").mkdir(parents=True)
         what = self.simulation(name, sql, work, store or str(work / "store"))
-        what = replace(what, own_batch=own_batch, method=method)
+        what = replace(what, own_batch=own_batch, method=method, early_engine=early_engine)
         runner = SparkRunner(work / "logs", master, memory=memory)
         day = simulate(what, runner, say, lambda _rows: None)
         shutil.rmtree(work)

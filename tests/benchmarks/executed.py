@@ -8,6 +8,9 @@ what the work takes, without what starting takes.
     python -m tests.benchmarks executed tpch --scale 10
     python -m tests.benchmarks executed tpch --scale 10 --only q05,q09 --again
     python -m tests.benchmarks executed tpcds --scale 1 --in session
+    python -m tests.benchmarks executed tpch --scale 10 --in early
+
+``--in early`` is as applications, but for the early runs that a small engine does.
 """
 
 from __future__ import annotations
@@ -46,9 +49,11 @@ MEMORY = "8g"
 """Of the driver, in which local executors live: Q4 as its own text does not get by with 4 GB."""
 LIMIT_S = 900.0
 """A query whose day and both batches take longer is given up."""
-APPLICATIONS, SESSION, SAIL = "applications", "session", "sail"
-"""Where days run: each run in an application of its own, all in one Spark session, all in Sail."""
-WHERE = (APPLICATIONS, SESSION, SAIL)
+APPLICATIONS, SESSION, SAIL, EARLY = "applications", "session", "sail", "early"
+"""Where days run: each run in an application of its own, all in one Spark session, all in Sail; or
+in applications, but early runs in Sail where they may be."""
+WHERE = (APPLICATIONS, SESSION, SAIL, EARLY)
+_STORES = {APPLICATIONS: "stores", EARLY: "early-stores"}
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -58,7 +63,8 @@ def options(parser: argparse.ArgumentParser) -> None:
         dest="where",
         choices=WHERE,
         default=APPLICATIONS,
-        help="each run an application (the default), or all in one session of Spark or of Sail",
+        help="each run an application (the default), or all in one session of Spark or of Sail; "
+        "early: applications, but for the early runs that Sail may do",
     )
 
 
@@ -72,7 +78,11 @@ def conditions(
 def cells(given: argparse.Namespace) -> Iterator[Cell]:
     """Yield every query of the suite as a day."""
     suite, where = SUITES[given.suite], given.where
-    master = {SESSION: f"{given.master}, one session", SAIL: "Sail"}.get(where, given.master)
+    master = {
+        SESSION: f"{given.master}, one session",
+        SAIL: "Sail",
+        EARLY: f"{given.master}, early runs on Sail",
+    }.get(where, given.master)
     under = conditions(suite, given.scale, master)
 
     def session(_key: str) -> AbstractContextManager[Runner]:
@@ -84,8 +94,8 @@ def cells(given: argparse.Namespace) -> Iterator[Cell]:
 
     def measure(query: str, _found: Found) -> Figures:
         days = Days.of(suite, given.scale)
-        if where == APPLICATIONS:
-            return _as_applications(days, query, given.master)
+        if where in (APPLICATIONS, EARLY):
+            return _as_applications(days, query, given.master, where)
         work = _folder(suite, given.scale, f"in-{where}")
         return figures_of(QueryDays(days, query, sessions.of(where), work).warm_day("auto"))
 
@@ -93,13 +103,21 @@ def cells(given: argparse.Namespace) -> Iterator[Cell]:
         yield Cell(name=(query,), under=under, limit_s=LIMIT_S, measure=partial(measure, query))
 
 
-def _as_applications(days: Days, query: str, master: str) -> Figures:
+def _as_applications(days: Days, query: str, master: str, where: str) -> Figures:
     """Execute a day whose runs are applications. What is kept and the ledger of a query's newest
     day stay: prices are fitted to them."""
-    store = _folder(days.suite, days.scale, "stores") / query
+    store = _folder(days.suite, days.scale, _STORES[where]) / query
     shutil.rmtree(store, ignore_errors=True)
-    text = days.suite.texts()[query]
-    return figures_of(days.run(query, text, master, MEMORY, own_batch=True, store=str(store)))
+    day = days.run(
+        query,
+        days.suite.texts()[query],
+        master,
+        MEMORY,
+        own_batch=True,
+        store=str(store),
+        early_engine="sail" if where == EARLY else "",
+    )
+    return figures_of(day)
 
 
 def _folder(suite: Suite, scale: float, what: str) -> Path:
@@ -119,9 +137,10 @@ def lines(given: argparse.Namespace, found: Found) -> Iterator[str]:
     yield from _sums(days)
     yield ""
     yield from _estimates(days)
-    if given.where == APPLICATIONS:
+    if given.where in _STORES:
         yield ""
-        yield from price_lines(fitted(_folder(SUITES[given.suite], given.scale, "stores")))
+        stores = _folder(SUITES[given.suite], given.scale, _STORES[given.where])
+        yield from price_lines(fitted(stores))
     yield ""
     yield "CPU seconds of executors, then of whole processes; runs that were not opened are 0. *Own"
     yield f"batch* is batch in stages of our own. All rows are in [{name}.csv]({name}.csv)."
