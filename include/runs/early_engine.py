@@ -3,8 +3,8 @@ it and what it keeps is what Spark would have kept.
 
 An application of Spark takes its ten seconds however little a run has to do. The final run, and
 every other one that readers get a result of, stays the engine's that the day has; it reads what the
-small one has kept as plain files. So nothing is kept by a key on such a day. Where that makes the day
-dearer by estimate, or the small engine has too much to read, it is Spark's as ever.
+small one has kept as plain files. So nothing is kept by a key on such a day. Where that makes the
+day dearer by estimate, or the small engine has too much to read, it is Spark's as ever.
 """
 
 from __future__ import annotations

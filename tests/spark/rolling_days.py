@@ -73,7 +73,8 @@ class RollingDays(StoredDay):
             prepared = self._prepared(handle, run, lost)
             if not prepared.skip_reason:
                 plan = StoredPlan.read(prepared.plan_uri)
-                commit = execute(self.engine, plan, f"a{run}")
+                commit = execute(self.engine_of(prepared), plan, f"a{run}")
+                found[f"on {commit.metrics.engine}"] += 1
                 inherited = read_inherited(handle.store, handle.at)
                 families = {one.id for one in inherited.families}
                 read = {

@@ -49,7 +49,8 @@ ROWS, BYTES = 1_000_000, 100_000_000
 class StoredDay:
     """One case. ``lost``: the early run that is never executed, as after a failure (0: none).
 
-    ``plain`` evaluates the user's own text, over tables of its own.
+    ``plain`` evaluates the user's own text, over tables of its own. ``early``: the engine of early
+    runs, where it is asked for by the report.
     """
 
     case: Case
@@ -58,6 +59,7 @@ class StoredDay:
     plain: PlainSailEngine | PlainSparkEngine
     lost: int = 0
     report: str = "generated"
+    early: Engine | None = None
 
     def check(self) -> Outcome:
         """Run the day; each run's result, if it were the last, is that of the plain query; and what
@@ -116,9 +118,13 @@ class StoredDay:
             )  # fmt: skip
         if prepared.skip_reason:
             return prepared, None
-        commit = execute(self.engine, StoredPlan.read(prepared.plan_uri), f"a{run}")
+        commit = execute(self.engine_of(prepared), StoredPlan.read(prepared.plan_uri), f"a{run}")
         assert commit.attempt == f"a{run}"
         return prepared, commit
+
+    def engine_of(self, prepared: days.PreparedRun) -> Engine:
+        """The engine that a run was planned for."""
+        return self.early if prepared.engine and self.early is not None else self.engine
 
     def _partitions(
         self, store: Store, at: Generation, run: int
@@ -145,7 +151,7 @@ class StoredDay:
         return ReportSpec(
             name=self.report,
             sources=tuple(self._source(name, t) for name, t in self.case.tables.items()),
-            policy=RunPolicy(runs=times),
+            policy=RunPolicy(runs=times, early_engine="sail" if self.early else ""),
             sql=self.case.query.sql,
         )
 
