@@ -22,6 +22,7 @@ from itertools import combinations
 from forerun.planner import api
 from forerun.planner.algebra.relational import Join, walk
 from forerun.planner.cost.constants import CLEARLY
+from forerun.planner.cost.prices import Prices
 from forerun.planner.errors import ForerunError
 from forerun.planner.materialize.candidate import Candidate
 from forerun.planner.nesting import room_for_nesting
@@ -45,8 +46,18 @@ class Member:
         """The request with the prices of applications that are shared. All sets of runs are
         searched: what is second best for a report may be best for the group."""
         settings = self.request.settings
-        asked = replace(settings, prices=settings.prices.in_group(), all_sets=True)
+        early = settings.early_prices
+        asked = replace(
+            settings,
+            prices=settings.prices.in_group(),
+            early_prices=None if early is None else early.in_group(),
+            all_sets=True,
+        )
         return replace(self.request, settings=asked)
+
+    def prices_at(self, point: int) -> Prices:
+        """The prices of the engine that does its run at a time point."""
+        return self.request.prices_of(self.points.index(point) + 1)
 
     def at(self, one: Candidate) -> frozenset[int]:
         """The time points at which a plan of the report does anything."""
@@ -77,11 +88,9 @@ class _Options:
     found: PlanResult
     candidates: tuple[Candidate, ...]
 
-    @property
-    def cold(self) -> float:
+    def cold(self, prices: Prices) -> float:
         """Return what the starts of a stage with all joins of the query cost in an application of
         its own, in millionths of a CPU second."""
-        prices = self.member.request.settings.prices
         joins = sum(isinstance(node, Join) for node in walk(self.found.relation))
         return prices.stage_start + joins * prices.join_start
 
@@ -191,19 +200,25 @@ def _applications(
     points: Iterable[int],
     chosen: Iterable[tuple[_Options, frozenset[int]]],
 ) -> float:
-    """The weighted cost of an application at each of these time points, for the reports that do
-    anything there."""
+    """The weighted cost of the applications at each of these time points, one of each engine, for
+    the reports that do anything there."""
     prices, chosen = _prices(options), tuple(chosen)
-    return sum(
-        prices[point]
-        * max(
-            one.member.request.settings.prices.application(
-                [other.cold for other, at in chosen if point in at]
-            )
-            for one in options
-        )
-        for point in points
-    )
+    cost = 0.0
+    for point in points:
+        by_engine: dict[Prices, list[float]] = {}
+        for one, at in chosen:
+            if point in at:
+                engine = one.member.prices_at(point)
+                by_engine.setdefault(engine, []).append(one.cold(engine))
+        for engine, cold in by_engine.items():
+            cost += prices[point] * engine.application(cold)
+        if not by_engine:  # it is opened for nothing
+            cost += prices[point] * max(_own_prices(one).application(()) for one in options)
+    return cost
+
+
+def _own_prices(options: _Options) -> Prices:
+    return options.member.request.settings.prices
 
 
 def _prices(options: Iterable[_Options]) -> Mapping[int, float]:

@@ -35,17 +35,10 @@ class EngineChoice(NamedTuple):
     master: str
     early: Literal["same", "sail"] = "same"
 
-    def of_early_runs(self, day: CheckedDay) -> Literal["", "sail"]:
-        """Return it as a run policy names it. Raises :class:`RequestError` for a group, whose runs
-        share an application."""
-        if self.early == "same":
-            return ""
-        if day.is_group:
-            raise RequestError(
-                "--early-engine is given for several reports, whose runs share an application",
-                hint="Give it for a single report, or leave it out.",
-            )
-        return self.early
+    @property
+    def of_early_runs(self) -> Literal["", "sail"]:
+        """Return it as a run policy names it."""
+        return "" if self.early == "same" else self.early
 
 
 def run(
@@ -91,7 +84,7 @@ def run(
         day=day.report_date,
         parameters=day.own_parameters,
         changelogs=_changelogs(changelog, changing),
-        early_engine=engine.of_early_runs(day),
+        early_engine=engine.of_early_runs,
     )
     steps = 3 + len(day.points) + len(day.reports) * (1 + len(day.problem.results_at))
     with (

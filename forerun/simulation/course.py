@@ -10,13 +10,14 @@ from functools import partial
 
 from forerun.include.days.handle import Day
 from forerun.include.runs.prepare import AskedRun, PreparedRun, ask_for_run, publish_result
-from forerun.include.runs.prepare_units import AskedUnit, prepare_units
+from forerun.include.runs.prepare_units import AskedUnit, PreparedUnits, prepare_units
 from forerun.planner.algebra.relational import Relation
 from forerun.planner.algebra.relational import sources as sources_of
 from forerun.planner.errors import ForerunError
 from forerun.simulation import accounts
 from forerun.simulation.accounts import EarlyResult, RunAccount
 from forerun.simulation.plain import PlainQuery
+from forerun.simulation.running import Runner
 from forerun.simulation.simulated_day import Say, Simulation, arrive, open_day
 
 
@@ -108,15 +109,7 @@ def run_day(
             if isinstance(one, ForerunError):
                 raise one
         if prepared.submitted:
-            uris = [one.plan_uri for one in prepared.submitted]
-            used = runner.run(
-                uris,
-                f"{what.name}-run-{run}",
-                tiny=prepared.tiny,
-                early_engine=prepared.early_engine,
-            )
-            if used.process_cpu_s is not None:
-                course.took[run] = used.process_cpu_s
+            course.took[run] = _executed(runner, prepared, f"{what.name}-run-{run}")
         for report, one in zip(reports, prepared.runs, strict=True):
             if isinstance(one, PreparedRun) and one.result is not None:
                 report.decided[run] = one.result.decided
@@ -126,6 +119,17 @@ def run_day(
     for report in reports:
         publish_result(report.day, now=moments[-1])
     return course
+
+
+def _executed(runner: Runner, prepared: PreparedUnits, name: str) -> float:
+    """Run an application of each engine; return the CPU seconds that all took, 0 where that was not
+    measured."""
+    took = 0.0
+    for engine, runs in prepared.by_engine.items():
+        uris = [one.plan_uri for one in runs]
+        log = f"{name}-{engine}" if engine else name
+        took += runner.run(uris, log, tiny=prepared.tiny, early_engine=engine).process_cpu_s or 0.0
+    return took
 
 
 def _early_result(report: SimulatedReport, run: int) -> EarlyResult:

@@ -74,22 +74,12 @@ class ReportGroup:
                     hint=f"Reports that run together have one {what}: make a group of each.",
                 )
         for one in self.reports:
-            self._check_engine(one)
             self._check_slots(one)
             self._check_results(one)
         if not parse_time(self.patience, "the patience").elapsed:
             raise SpecError(
                 f"report group {self.name}: the patience {self.patience!r} is a clock time",
                 hint="It is a length of time: write +00:10 for ten minutes.",
-            )
-
-    def _check_engine(self, one: ReportSpec) -> None:
-        """Refuse a report whose early runs are to be done by an engine of their own."""
-        if one.policy.early_engine:
-            raise SpecError(
-                f"report group {self.name}: {one.name} has early runs done by "
-                f"{one.policy.early_engine}, and those of a group share an application of Spark",
-                hint="Leave early_engine out, or take the report out of the group.",
             )
 
     def _check_slots(self, one: ReportSpec) -> None:

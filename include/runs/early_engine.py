@@ -23,6 +23,8 @@ from forerun.include.state.records import Pin
 from forerun.planner.contract import FamilyInput, Plan
 from forerun.planner.request import PlanRequest, Settings
 
+DEARER = "it is cheaper without, by estimate"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EarlyEngine:

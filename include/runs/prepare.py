@@ -38,7 +38,12 @@ from forerun.include.runs.day_request import (
     sql_of,
     unchanged_in,
 )
-from forerun.include.runs.early_engine import EarlyEngine, early_engine_of, why_not_as_early
+from forerun.include.runs.early_engine import (
+    DEARER,
+    EarlyEngine,
+    early_engine_of,
+    why_not_as_early,
+)
 from forerun.include.runs.inheriting import going_on, inherit
 from forerun.include.runs.losing_days import why_by_the_ledger
 from forerun.include.runs.misread import why_by_the_text
@@ -227,7 +232,7 @@ def _on_cheaper_engine(asked: AskedRun, found: PlanResult) -> tuple[AskedRun, Pl
     """Plan an early run for the day's own engine, too, which keeps rows by a key, and return the
     cheaper one."""
     why = why_not_as_early(asked.early, asked.day, found.plan)
-    own = asked.on_one_engine(why or "the day is cheaper without it, by estimate")
+    own = asked.on_one_engine(why or DEARER)
     result = plan(own.request)
     if why or result.plan.estimated_cost < found.plan.estimated_cost:
         return own, result

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
+from forerun.include.runs.early_engine import DEARER, why_not_as_early
 from forerun.include.runs.prepare import AskedRun, PreparedRun, planned, store_plan
 from forerun.planner.errors import ForerunError
 from forerun.planner.report_group import GroupPlan, Member, plan_group
 from forerun.planner.result import PlanResult
 
 _T = TypeVar("_T")
+_Member = tuple[AskedRun, tuple[int, ...]]
+"""A run of a report of a group, and the group's time points of the report's runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,10 +31,10 @@ class AskedUnit:
 
 @dataclass(frozen=True, slots=True)
 class PreparedUnits:
-    """The runs for an application, in the order in which they were asked for: each one prepared, or
-    why it is not. ``plan`` is what the planner said of a group's together, None if it was asked of
-    none. ``planning_s``: seconds that planning all of them took, without pinning, statistics and
-    storing."""
+    """The runs for the applications of a time point, one of each engine, in the order in which they
+    were asked for: each one prepared, or why it is not. ``plan`` is what the planner said of a
+    group's together, None if it was asked of none. ``planning_s``: seconds that planning all of
+    them took, without pinning, statistics and storing."""
 
     runs: tuple[PreparedRun | ForerunError, ...]
     plan: GroupPlan | None
@@ -39,16 +42,19 @@ class PreparedUnits:
 
     @property
     def submitted(self) -> tuple[PreparedRun, ...]:
-        """The runs with something to do: they make one application."""
+        """The runs with something to do: they make one application of each engine."""
         prepared = (run for run in self.runs if isinstance(run, PreparedRun))
         return tuple(run for run in prepared if not run.skip_reason)
 
     @property
-    def early_engine(self) -> str:
-        """Return the name of the engine that all of them are planned for, where it is another one
-        than that of the day; "" where they have none in common."""
-        engines = {run.engine for run in self.submitted}
-        return engines.pop() if len(engines) == 1 else ""
+    def by_engine(self) -> Mapping[str, tuple[PreparedRun, ...]]:
+        """The same runs by the engine that they are planned for, where it is not the day's, which
+        is ""."""
+        engines = dict.fromkeys(run.engine for run in self.submitted)
+        return {
+            engine: tuple(run for run in self.submitted if run.engine == engine)
+            for engine in engines
+        }
 
     @property
     def tiny(self) -> bool:
@@ -63,26 +69,59 @@ def prepare_units(units: Sequence[AskedUnit]) -> PreparedUnits:
     hears of it.
     """
     asked = [_or_error(unit.ask) for unit in units]
-    of_group = [
-        Member(request=a.request, points=(*_earlier_days(a), *u.points))
-        for u, a in zip(units, asked, strict=True)
-        if isinstance(a, AskedRun) and u.points
+    members = [
+        (one, unit.points)
+        for unit, one in zip(units, asked, strict=True)
+        if isinstance(one, AskedRun) and unit.points
     ]
     started = time.perf_counter()
-    together = plan_group(of_group) if of_group else None
+    members, together = _planned_together(members) if members else (members, None)
     planning_s = time.perf_counter() - started
-    results = iter(together.results if together else ())
+    results = iter(zip(members, together.results, strict=True) if together else ())
     runs: list[PreparedRun | ForerunError] = []
     for unit, one in zip(units, asked, strict=True):
         if not isinstance(one, AskedRun):
             runs.append(one)
         elif unit.points:
-            runs.append(_stored(one, next(results), planning_s))
+            (planned_as, _), result = next(results)
+            runs.append(_stored(planned_as, result, planning_s))
         else:
             runs.append(_or_error(partial(planned, one)))
     alone = (run for run, unit in zip(runs, units, strict=True) if not unit.points)
     planning_s += sum(run.planning_s for run in alone if isinstance(run, PreparedRun))
     return PreparedUnits(tuple(runs), together, planning_s)
+
+
+def _planned_together(asked: list[_Member]) -> tuple[list[_Member], GroupPlan]:
+    """Plan the reports of a group, early runs for the engine that each names for them: where that
+    may do them, and where the group is not cheaper without."""
+    found = _group_of(asked)
+    fitting = [
+        (one.on_one_engine(why), points) if (why := _why_not_early(one, result)) else (one, points)
+        for (one, points), result in zip(asked, found.results, strict=True)
+    ]
+    if fitting != asked:
+        found = _group_of(fitting)
+    if not any(one.early.does(one.request) for one, _ in fitting):
+        return fitting, found
+    own = [(one.on_one_engine(DEARER) if one.early.engine else one, p) for one, p in fitting]
+    alone = _group_of(own)
+    return (own, alone) if alone.cost < found.cost else (fitting, found)
+
+
+def _why_not_early(asked: AskedRun, result: PlanResult | ForerunError) -> str:
+    if isinstance(result, ForerunError) or not asked.early.does(asked.request):
+        return ""
+    return why_not_as_early(asked.early, asked.day, result.plan)
+
+
+def _group_of(asked: Sequence[_Member]) -> GroupPlan:
+    return plan_group(
+        [
+            Member(request=one.request, points=(*_earlier_days(one), *points))
+            for one, points in asked
+        ]
+    )
 
 
 def _earlier_days(asked: AskedRun) -> tuple[int, ...]:

@@ -8,11 +8,9 @@ from dataclasses import replace
 import pytest
 from airflow.sdk.exceptions import AirflowException
 
-from forerun.airflow import ReportGroup, group_dag
 from forerun.airflow.tasks import child_job
 from forerun.airflow.tasks.submit import SubmitUnits
 from forerun.include.reports.cluster import Cluster
-from forerun.include.reports.fields import SpecError
 from forerun.include.reports.hours import Hours
 from forerun.include.runs.stored_plan import StoredPlan
 from forerun.include.state.commits import read_commit
@@ -21,7 +19,6 @@ from forerun.include.stores.opening import open_store
 from forerun.planner.contract import FamilyInput
 from tests.airflow.test_repairing import Dag, deliver, published
 from tests.airflow.test_tasks import DAY, place, report
-from tests.airflow.test_wait import at
 
 __all__ = ["place"]
 SHARED = Cluster(name="shared", ceiling=(Hours(start="00:00", end="24:00", value=8),))
@@ -48,7 +45,7 @@ def commit_of(spec, run):
 def test_early_runs_are_done_by_the_worker_and_the_final_one_is_submitted(place):
     spec = early(place)
     dag = begun(spec, place)
-    assert dag.xcoms["run_1.plan", "return_value"]["engine"] == "sail"
+    assert dag.xcoms["run_1.plan", "return_value"]["engines"] == {f"revenue {DAY}": "sail"}
     dag.do("run_1.run")
     for run in (2, 3):
         deliver(place, f"more-{run}", a=10 * run, c=run)
@@ -95,8 +92,3 @@ def test_a_second_try_is_planned_and_done_by_the_own_engine_of_the_dag(place, fa
     first, second = (StoredPlan.read(uri).plan for uri in (planned, *submitted))
     assert not any(family.buckets for family in first.families)
     assert second.run.estimated_cost > 3 * first.run.estimated_cost
-
-
-def test_a_group_refuses_it_by_name(place):
-    with pytest.raises(SpecError, match="revenue has early runs done by sail"):
-        group_dag(ReportGroup(name="night", reports=(early(place),)), start_date=at(0))

@@ -93,9 +93,9 @@ class PlanUnits(RepeatableOperator):
     right and cheaper. In a dry run they are stored nowhere: they are in the log.
 
     Returns what the task that submits them needs: the URIs of the plans with work by unit, the
-    queries that do several of them, whether they read next to nothing, the engine that they are
-    planned for where it is not this DAG's, and why there is nothing to submit; and for people the
-    latest safe start of the final run, as it looks now. What cannot be
+    queries that do several of them, whether they read next to nothing, the engines of units
+    that are planned for another one than this DAG's, and why there is nothing to submit; and for
+    people the latest safe start of the final run, as it looks now. What cannot be
     planned fails the task if it is all that there is; else it is in the log, and left to what comes
     later. ``wait_task`` says which units start, and what is missing of their sources.
     """
@@ -243,7 +243,7 @@ class PlanUnits(RepeatableOperator):
 
     def _answer(self, found: Found, queries: Sequence[str]) -> dict[str, object]:
         plans: dict[str, str] = {}
-        engines: set[str] = set()
+        engines: dict[str, str] = {}
         why: dict[str, None] = {}
         tiny = True
         for unit, run in found:
@@ -256,7 +256,8 @@ class PlanUnits(RepeatableOperator):
                 why[skip] = None
             else:
                 plans[unit.key] = run.plan_uri
-                engines.add(run.engine)
+                if run.engine:
+                    engines[unit.key] = run.engine
                 tiny = tiny and run.tiny
         nothing = "; ".join(why) or "no unit of this step has a plan"
         return {
@@ -265,7 +266,7 @@ class PlanUnits(RepeatableOperator):
             "submit": bool(plans),
             "why": "" if plans else nothing,
             "tiny": tiny,
-            "engine": engines.pop() if len(engines) == 1 else "",
+            "engines": engines,
         }
 
     def _say(self, unit: Unit, run: PreparedRun) -> None:

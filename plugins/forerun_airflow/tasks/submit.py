@@ -56,11 +56,12 @@ class SubmitUnits(SubmitApplication):
             units = wanted([unit for unit in units if unit.key in plans])
             due = self._refuse_late_try(context, units)
             store = store_uri(self.step.seats[0].spec)
-            early_engine = _engine_of_try(context, planned)
-            if self.cluster is not None and not early_engine:
-                self.take_cores(store, self._wanted(context, units, due, self.cluster))
+            apart = _engines_of_try(context, planned)
+            own = [unit for unit in units if unit.key not in apart]
+            if self.cluster is not None and own:
+                self.take_cores(store, self._wanted(context, own, due, self.cluster))
         try:
-            self._run(context, units, plans, planned, store, early_engine)
+            self._run(context, units, plans, planned, store)
         finally:
             self.give_back_cores()
 
@@ -97,20 +98,43 @@ class SubmitUnits(SubmitApplication):
         plans: Mapping[str, str],
         planned: Mapping[str, Any],
         store: str,
-        early_engine: str,
     ) -> None:
-        if planned.get("engine") and not early_engine:
-            plans = self._on_own_engine(units, plans)
+        plans = self._on_own_engine(context, units, plans, planned)
+        units = [unit for unit in units if unit.key in plans]
+        if not units:
+            raise AirflowSkipException(f"the plans for {self.engine} give it nothing to do")
         followed = {unit.key: self._as_batch(context, unit) or plans[unit.key] for unit in units}
-        self.make_ready(store, tiny=bool(planned["tiny"]), early_engine=early_engine)
         self.name = f"forerun-{context['ti'].dag_id}-{self.step.label}"
         ends = [(one.day, one.run, one.part) for one in units]
         with telling_how_runs_end(lambda: ends, self.notify):
-            self._submit(context, units, followed, queries_of(planned))
+            self._submit_each(context, units, followed, planned, store)
         early = [unit for unit in units if not unit.is_final]
         if early:
             with explained():
                 _look_at_early(early, complete=len(early) == len(units))
+
+    def _submit_each(
+        self,
+        context: Any,
+        units: Sequence[Unit],
+        plans: Mapping[str, str],
+        planned: Mapping[str, Any],
+        store: str,
+    ) -> None:
+        """Submit the units of each engine, whatever becomes of those of another one."""
+        apart, ends = _engines_of_try(context, planned), list[AirflowException]()
+        by_engine: dict[str, list[Unit]] = {}
+        for unit in sorted(units, key=lambda unit: unit.key not in apart):
+            by_engine.setdefault(apart.get(unit.key, ""), []).append(unit)
+        for engine, those in by_engine.items():
+            self.make_ready(store, tiny=bool(planned["tiny"]), early_engine=engine)
+            try:
+                self._submit(context, those, plans, [] if engine else queries_of(planned))
+            except AirflowException as error:
+                ends.append(error)
+        failed = [error for error in ends if not isinstance(error, AirflowSkipException)]
+        if failed or len(ends) == len(by_engine):
+            raise (failed or ends)[0]
 
     def _submit(
         self,
@@ -146,18 +170,28 @@ class SubmitUnits(SubmitApplication):
                 raise
             self.log.error("not all days are computed: %s", error)
 
-    def _on_own_engine(self, units: Sequence[Unit], plans: Mapping[str, str]) -> dict[str, str]:
-        """Return plans for this DAG's engine, of units that were planned for one of early runs."""
-        found = dict(plans)
+    def _on_own_engine(
+        self,
+        context: Any,
+        units: Sequence[Unit],
+        plans: Mapping[str, str],
+        planned: Mapping[str, Any],
+    ) -> dict[str, str]:
+        """Return the plans with others, for this DAG's engine, of units that were planned for an
+        early engine and have failed there; none of those that then have nothing to do."""
+        found, apart = dict(plans), _engines_of_try(context, planned)
         with explained():
             for unit in units:
+                if unit.key not in planned.get("engines", {}) or unit.key in apart:
+                    continue
                 if _is_done(unit):
                     continue
                 self.log.warning("%s is planned again for %s", unit.key, self.engine)
                 prepared = prepare(unit, self.engine, one_engine=True)
-                if prepared.skip_reason:
-                    raise AirflowSkipException(prepared.skip_reason)
                 found[unit.key] = prepared.plan_uri
+                if prepared.skip_reason:
+                    self.log.info("%s: %s", unit.key, prepared.skip_reason)
+                    del found[unit.key]
         return found
 
     def _as_batch(self, context: Any, unit: Unit) -> str:
@@ -181,8 +215,8 @@ class SubmitUnits(SubmitApplication):
         followed."""
         again: dict[str, str] = {}
         for unit in units:
-            if unit.duty.is_over:
-                continue  # what is over is planned where it is opened
+            if unit.duty.is_over or self.is_early_engine:
+                continue  # what is over is planned where it is opened, the other at a second try
             why, lost = self._why_not_followed(unit, plans[unit.key])
             if not why:
                 continue
@@ -190,11 +224,7 @@ class SubmitUnits(SubmitApplication):
                 if _is_done(unit):
                     continue
                 self.log.warning("planning %s again: %s", unit.key, why)
-                prepared = prepare(
-                    unit, self.engine, lost=lost, one_engine=not self.is_early_engine
-                )
-                if self.is_early_engine and not prepared.engine:
-                    self.make_ready(unit.day.store.root, tiny=prepared.tiny)
+                prepared = prepare(unit, self.engine, lost=lost, one_engine=True)
             if not prepared.skip_reason:
                 again[unit.key] = prepared.plan_uri
             elif len(units) == 1:
@@ -224,10 +254,11 @@ class SubmitUnits(SubmitApplication):
         return "; ".join(read), lost
 
 
-def _engine_of_try(context: Any, planned: Mapping[str, Any]) -> str:
-    """Return the engine of early runs that a try is for; "" where the DAG's own does it, as it does
-    what the other one has failed to do."""
-    return str(planned.get("engine") or "") if context["ti"].try_number == 1 else ""
+def _engines_of_try(context: Any, planned: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return the early engines of units in this try. The DAG's own engine does what another one has
+    failed to do."""
+    engines: Mapping[str, str] = planned.get("engines") or {}
+    return engines if context["ti"].try_number == 1 else {}
 
 
 def _is_done(unit: Unit) -> bool:

@@ -10,9 +10,9 @@ import pytest
 from forerun.include.engines import ENGINES
 from forerun.include.reports.expectations import expect
 from forerun.include.reports.fields import SpecError
-from forerun.include.reports.group import ReportGroup
 from forerun.include.reports.spec import ReportSpec, RunPolicy, RunTime
 from forerun.include.runs import day_request, early_engine, exact_engines
+from forerun.include.runs.early_engine import DEARER
 from forerun.include.runs.prepare import PreparedRun, prepare_run
 from forerun.planner.contract import FamilyInput
 from forerun.planner.cost.constants import MICRO
@@ -128,7 +128,7 @@ def test_a_day_that_is_cheaper_without_it_is_sparks(case: EarlyCase, monkeypatch
     monkeypatch.setattr(early_engine, "engine_spec", lambda _name: dear)
     prepared = case.begin()
     assert prepared.engine == ""
-    assert prepared.why_not_early == "the day is cheaper without it, by estimate"
+    assert prepared.why_not_early == DEARER
 
 
 def test_a_run_that_gives_a_result_is_sparks(case: EarlyCase):
@@ -148,12 +148,6 @@ def test_one_engine_does_all_where_that_is_asked_for(case: EarlyCase):
 def test_by_cost_a_small_day_has_no_early_run_on_either(case: EarlyCase):
     prepared = case.begin(settings=Settings())
     assert prepared.skip_reason
-
-
-def test_a_group_refuses_it(case: EarlyCase):
-    with pytest.raises(SpecError, match="share an application of Spark") as refused:
-        ReportGroup(name="night", reports=(case.spec,))
-    assert "early_engine" in refused.value.hint
 
 
 def test_no_other_engine_can_be_named():
