@@ -59,7 +59,7 @@ def early_engine_of(day: Day, run: int, pins: Mapping[str, Pin]) -> EarlyEngine:
     engine = engine_spec(named)
     if find_spec(engine.package) is None:
         return EarlyEngine(why=f"{engine.package} is not installed where runs are planned")
-    if reasons := why_not_exact(engine, day, pins):
+    if reasons := why_not_exact(engine, day, pins, gives_result=False):
         return EarlyEngine(why="; ".join(reasons))
     return EarlyEngine(engine=engine)
 

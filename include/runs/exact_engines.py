@@ -51,8 +51,11 @@ def settings_on(engine: EngineSpec) -> Settings:
     return Settings(prices=engine.prices, own_batch="always", small_sides=False)
 
 
-def why_not_exact(engine: EngineSpec, day: Day, pins: Mapping[str, Pin]) -> list[str]:
-    """Say why an engine may compute other values for a day over these pins than Spark would."""
+def why_not_exact(
+    engine: EngineSpec, day: Day, pins: Mapping[str, Pin], *, gives_result: bool = True
+) -> list[str]:
+    """Say why an engine may compute other values for a day over these pins than Spark would. A run
+    that ``gives_result`` checks what is expected of it."""
     if engine.why_not_exact is None:
         return []
     sources = sources_at(day, pins, TimePoint(weight=1.0))
@@ -69,7 +72,8 @@ def why_not_exact(engine: EngineSpec, day: Day, pins: Mapping[str, Pin]) -> list
             reasons.append(f"the files of {source.name} are read by Spark's reader of {read_as}")
     if not day.spec.session.ansi:
         reasons.append("its session is without ANSI mode")
-    if day.spec.expectations or any(source.expectations for source in day.spec.sources):
+    expected = gives_result and day.spec.expectations
+    if expected or any(source.expectations for source in day.spec.sources):
         reasons.append("its expectations are checked by Spark")
     return reasons
 

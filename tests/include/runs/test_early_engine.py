@@ -21,7 +21,7 @@ from tests.include.days.day_cases import EARLY, NOW, DayCase
 from tests.spark.stored_days import pretended
 
 SAIL = ENGINES["sail"]
-NO_NULL = expect("expect_column_values_to_not_be_null", column="total")
+NO_NULL = expect("expect_column_values_to_not_be_null", column="v")
 
 
 @dataclass
@@ -84,12 +84,19 @@ def test_nothing_is_kept_by_a_key_on_such_a_day(case: EarlyCase, monkeypatch):
 @pytest.mark.parametrize(
     ("changes", "why"),
     [({"sql": "SELECT k, stddev(v) AS s FROM orders GROUP BY k"}, "was not compared with Spark"),
-     ({"expectations": (NO_NULL,)}, "its expectations are checked by Spark")],
+     ({"checked": True}, "its expectations are checked by Spark")],
 )  # fmt: skip
 def test_what_may_be_other_there_is_left_to_spark(case: EarlyCase, changes, why):
+    if changes.pop("checked", False):
+        (orders,) = case.spec.sources
+        changes["sources"] = (replace(orders, expectations=(NO_NULL,)),)
     prepared = case.begin(replace(case.spec, **changes))
     assert prepared.engine == ""
     assert why in prepared.why_not_early
+
+
+def test_what_is_expected_of_the_result_is_checked_by_the_final_run(case: EarlyCase):
+    assert case.begin(replace(case.spec, expectations=(NO_NULL,))).engine == "sail"
 
 
 def test_files_that_spark_reads_by_another_reader_are_left_to_it(case: EarlyCase):
