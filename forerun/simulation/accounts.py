@@ -64,7 +64,7 @@ class RunAccount:
     ``plan_ms`` is the planner's own time, ``prepare_ms`` with pinning, statistics and storing; None
     where another process planned, as a task of Airflow does. ``decided``: ``batch``, or the method
     whose plan was chosen; empty where another process planned.
-    ``early_result`` is there where an early run was to give the result."""
+    ``early_result`` is there where an early run was to give the result. ``engine`` has done it."""
 
     index: int
     weight: float
@@ -84,6 +84,7 @@ class RunAccount:
     decided: str = ""
     flow: str = ""
     early_result: EarlyResult | None = None
+    engine: str = ""
 
     def as_json(self) -> dict[str, object]:
         return asdict(self)
@@ -253,6 +254,7 @@ def _run(store: StoreReader, commit: RunCommit, weight: float, arrived: float) -
         ),
         skipped=False,
         flow=flow.render(plan, run),
+        engine=used.engine,
     )
 
 

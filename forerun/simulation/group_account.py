@@ -105,4 +105,5 @@ def in_sum(runs: Sequence[RunAccount], process_cpu_s: float | None = None) -> Ru
         bytes_read=sum(run.bytes_read for run in runs),
         state_bytes=sum(run.state_bytes for run in runs),
         skipped=all(run.skipped for run in runs),
+        engine=" and ".join(dict.fromkeys(run.engine for run in runs if run.engine)),
     )

@@ -18,7 +18,7 @@ def show_day(day: DayAccount) -> None:
     early = any(run.early_result for run in day.runs)
     if early:
         grid.add_column("early result", justify="right")
-    _add_runs(grid, day.runs, early=early)
+    _add_runs(grid, day.runs, day.engine, early=early)
     _add_batch(grid, "batch", day.runs[-1].weight, day.batch)
     console.output().print(grid)
     console.say("\n".join(_verdict(day)))
@@ -27,7 +27,7 @@ def show_day(day: DayAccount) -> None:
 def show_group(group: GroupAccount) -> None:
     """The day of a report group: a table of all its reports together, and a line on each."""
     grid = _grid(f"{group.group}: {len(group.reports)} reports on {group.engine}")
-    _add_runs(grid, group.runs)
+    _add_runs(grid, group.runs, group.engine)
     last = group.runs[-1].weight
     _add_batch(grid, f"{len(group.reports)} x batch", last, group.batch)
     _add_batch(grid, "batch in one", last, group.batch_together)
@@ -65,9 +65,11 @@ def _grid(title: str) -> Grid:
     return grid
 
 
-def _add_runs(grid: Grid, runs: Sequence[RunAccount], *, early: bool = False) -> None:
+def _add_runs(grid: Grid, runs: Sequence[RunAccount], engine: str, *, early: bool = False) -> None:
+    """Add the runs of a day on an engine; those of another one say which."""
     for run in runs:
-        head = (str(run.index), f"{run.weight:g}", f"{run.arrived:.0%}")
+        other = f", {run.engine}" if run.engine not in ("", engine) else ""
+        head = (f"{run.index}{other}", f"{run.weight:g}", f"{run.arrived:.0%}")
         if run.skipped:
             grid.add_row(*head, "not opened")
             continue

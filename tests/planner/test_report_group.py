@@ -86,6 +86,53 @@ def test_a_time_point_that_too_few_want_is_not_opened_for_any():
     assert [opened(one) for one in together.results] == [[2], [2]]
 
 
+def by_another(asked: PlanRequest, **prices: float) -> PlanRequest:
+    """The same report, whose early runs another engine does, which starts more cheaply."""
+    early = replace(DEAR_STARTS, **{"run_start": 1e6, "member_start": 50_000.0, **prices})
+    return replace(asked, settings=replace(asked.settings, early_prices=early))
+
+
+def test_a_cheap_process_of_an_early_engine_is_repaid_by_one_report():
+    assert planned(request(SUMS)).opened == (2,)
+    alone = planned(by_another(request(SUMS)))
+    assert alone.opened == (1, 2)
+    (found,) = alone.results
+    early, final = found.plan.runs
+    engine = by_another(request(SUMS)).settings.early_prices
+    process = 0.5 * engine.application([engine.stage_start])
+    application = DEAR_STARTS.application([DEAR_STARTS.stage_start])
+    assert alone.cost == pytest.approx(
+        0.5 * early.estimated_cost + final.estimated_cost + process + application
+    )
+
+
+def test_each_engine_has_its_own_application_at_a_time_point():
+    """Reports that have their early runs done elsewhere do not pay for the others' application, nor
+    get theirs for nothing."""
+    there = [by_another(request(SUMS, f"a{i}")) for i in range(2)]
+    here = [request(SUMS, f"r{i}") for i in range(4)]
+    both, first, second = planned(*there, *here), planned(*there), planned(*here)
+    assert [opened(one) for one in both.results] == [[1, 2]] * 6
+    early = [
+        0.5 * sum(one.plan.runs[0].estimated_cost for one in group.results)
+        for group in (both, first, second)
+    ]
+    assert early[0] == pytest.approx(early[1] + early[2])
+    starts = [
+        group.cost
+        - sum(one.plan.estimated_cost for one in group.results)
+        - DEAR_STARTS.application([DEAR_STARTS.stage_start] * len(group.results))
+        for group in (both, first, second)
+    ]
+    assert starts[0] == pytest.approx(starts[1] + starts[2])
+
+
+def test_an_early_engine_with_the_same_prices_shares_the_application():
+    reports = [request(SUMS, f"r{i}") for i in range(4)]
+    same = [replace(r, settings=replace(r.settings, early_prices=DEAR_STARTS)) for r in reports]
+    assert planned(*reports[:2], *same[2:]).cost == planned(*reports).cost
+
+
 def test_a_report_that_cannot_be_planned_is_an_error_and_the_others_are_planned():
     together = planned(request("SELECT nowhere FROM sales", "broken"), request(SUMS, "fine"))
     broken, fine = together.results

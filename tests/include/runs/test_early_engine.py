@@ -4,6 +4,7 @@ exact there, it has not too much to read, and the day is cheaper for it."""
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pytest
 
@@ -13,7 +14,8 @@ from forerun.include.reports.fields import SpecError
 from forerun.include.reports.spec import ReportSpec, RunPolicy, RunTime
 from forerun.include.runs import day_request, early_engine, exact_engines
 from forerun.include.runs.early_engine import DEARER
-from forerun.include.runs.prepare import PreparedRun, prepare_run
+from forerun.include.runs.prepare import PreparedRun, ask_for_run, prepare_run
+from forerun.include.runs.prepare_units import AskedUnit, PreparedUnits, prepare_units
 from forerun.planner.contract import FamilyInput
 from forerun.planner.cost.constants import MICRO
 from forerun.planner.request import Settings
@@ -155,6 +157,44 @@ def test_one_engine_does_all_where_that_is_asked_for(case: EarlyCase):
 def test_by_cost_a_small_day_has_no_early_run_on_either(case: EarlyCase):
     prepared = case.begin(settings=Settings())
     assert prepared.skip_reason
+
+
+def grouped(case: EarlyCase, generation: str, *specs: ReportSpec) -> PreparedUnits:
+    """The first runs of reports of a group, by the same day's handle."""
+    return prepare_units([
+        AskedUnit(
+            ask=partial(
+                ask_for_run, case.day(generation, spec), 1, now=NOW, settings=EARLY
+            ),
+            points=(1, 2, 3),
+        )
+        for spec in specs
+    ])  # fmt: skip
+
+
+def test_reports_of_a_group_have_each_the_engine_that_they_name(case: EarlyCase, monkeypatch):
+    case.deliver("a", (1, 10), (2, 20))
+    cheap = replace(SAIL, apart=SAIL.prices)  # else it is cheaper in the others' application
+    monkeypatch.setattr(early_engine, "engine_spec", lambda _name: cheap)
+    own = replace(case.spec, policy=replace(case.spec.policy, early_engine=""))
+    found = grouped(case, case.open(), case.spec, own)
+    assert [run.engine for run in found.runs] == ["sail", ""]
+    assert {engine: len(runs) for engine, runs in found.by_engine.items()} == {"sail": 1, "": 1}
+
+
+def test_in_a_group_too_much_to_read_and_what_is_dearer_is_left_to_spark(case, monkeypatch):
+    case.deliver("a", (1, 10), (2, 20))
+    generation = case.open()
+    assert [run.engine for run in grouped(case, generation, case.spec).runs] == ["sail"]
+    with monkeypatch.context() as patched:
+        patched.setattr(exact_engines, "MOST_READ_BYTES", 10)
+        (run,) = grouped(case, generation, case.spec).runs
+        assert run.engine == ""
+        assert "it reads" in run.why_not_early
+    dear = replace(SAIL, apart=replace(SAIL.apart, run_start=1e9))
+    monkeypatch.setattr(early_engine, "engine_spec", lambda _name: dear)
+    (run,) = grouped(case, generation, case.spec).runs
+    assert (run.engine, run.why_not_early) == ("", DEARER)
 
 
 def test_no_other_engine_can_be_named():
