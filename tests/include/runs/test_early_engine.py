@@ -18,6 +18,7 @@ from forerun.include.runs.prepare import PreparedRun, ask_for_run, prepare_run
 from forerun.include.runs.prepare_units import AskedUnit, PreparedUnits, prepare_units
 from forerun.planner.contract import FamilyInput
 from forerun.planner.cost.constants import MICRO
+from forerun.planner.cost.prices import STARTS
 from forerun.planner.request import Settings
 from tests.include.days.day_cases import EARLY, NOW, DayCase
 from tests.spark.stored_days import pretended
@@ -174,7 +175,8 @@ def grouped(case: EarlyCase, generation: str, *specs: ReportSpec) -> PreparedUni
 
 def test_reports_of_a_group_have_each_the_engine_that_they_name(case: EarlyCase, monkeypatch):
     case.deliver("a", (1, 10), (2, 20))
-    cheap = replace(SAIL, apart=SAIL.prices)  # else it is cheaper in the others' application
+    # Else it is cheaper in the application that is there for the other one.
+    cheap = replace(SAIL, apart=SAIL.apart.with_prices(dict.fromkeys(STARTS, 0.0)))
     monkeypatch.setattr(early_engine, "engine_spec", lambda _name: cheap)
     own = replace(case.spec, policy=replace(case.spec.policy, early_engine=""))
     found = grouped(case, case.open(), case.spec, own)
