@@ -55,6 +55,10 @@ class Member:
         )
         return replace(self.request, settings=asked)
 
+    def is_elsewhere(self, point: int) -> bool:
+        """Return whether another engine than that of the final run does its run at a time point."""
+        return self.points.index(point) + 1 in self.request.early_runs
+
     def prices_at(self, point: int) -> Prices:
         """The prices of the engine that does its run at a time point."""
         return self.request.prices_of(self.points.index(point) + 1)
@@ -205,20 +209,18 @@ def _applications(
     prices, chosen = _prices(options), tuple(chosen)
     cost = 0.0
     for point in points:
-        by_engine: dict[Prices, list[float]] = {}
-        for one, at in chosen:
-            if point in at:
-                engine = one.member.prices_at(point)
-                by_engine.setdefault(engine, []).append(one.cold(engine))
-        for engine, cold in by_engine.items():
-            cost += prices[point] * engine.application(cold)
+        by_engine: dict[bool, list[tuple[Prices, float]]] = {}
+        for one in (one for one, at in chosen if point in at):
+            member, engine = one.member, one.member.prices_at(point)
+            priced = by_engine.setdefault(member.is_elsewhere(point), [])
+            priced.append((engine, one.cold(engine)))
         if not by_engine:  # it is opened for nothing
-            cost += prices[point] * max(_own_prices(one).application(()) for one in options)
+            own = (one.member.request.settings.prices for one in options)
+            cost += prices[point] * max(each.application(()) for each in own)
+        for priced in by_engine.values():
+            cold = [each for _, each in priced]
+            cost += prices[point] * max(engine.application(cold) for engine, _ in priced)
     return cost
-
-
-def _own_prices(options: _Options) -> Prices:
-    return options.member.request.settings.prices
 
 
 def _prices(options: Iterable[_Options]) -> Mapping[int, float]:

@@ -86,10 +86,12 @@ def test_a_time_point_that_too_few_want_is_not_opened_for_any():
     assert [opened(one) for one in together.results] == [[2], [2]]
 
 
-def by_another(asked: PlanRequest, **prices: float) -> PlanRequest:
+def by_another(asked: PlanRequest) -> PlanRequest:
     """The same report, whose early runs another engine does, which starts more cheaply."""
-    early = replace(DEAR_STARTS, **{"run_start": 1e6, "member_start": 50_000.0, **prices})
-    return replace(asked, settings=replace(asked.settings, early_prices=early))
+    early = replace(DEAR_STARTS, run_start=1e6, member_start=50_000.0)
+    keyless = replace(DEAR_STARTS, buckets=False)
+    settings = replace(asked.settings, prices=keyless, early_prices=replace(early, buckets=False))
+    return replace(asked, settings=settings)
 
 
 def test_a_cheap_process_of_an_early_engine_is_repaid_by_one_report():
@@ -125,12 +127,6 @@ def test_each_engine_has_its_own_application_at_a_time_point():
         for group in (both, first, second)
     ]
     assert starts[0] == pytest.approx(starts[1] + starts[2])
-
-
-def test_an_early_engine_with_the_same_prices_shares_the_application():
-    reports = [request(SUMS, f"r{i}") for i in range(4)]
-    same = [replace(r, settings=replace(r.settings, early_prices=DEAR_STARTS)) for r in reports]
-    assert planned(*reports[:2], *same[2:]).cost == planned(*reports).cost
 
 
 def test_a_report_that_cannot_be_planned_is_an_error_and_the_others_are_planned():
