@@ -37,8 +37,9 @@ from tests.benchmarks.plot import Bars, bars_svg
 from tests.benchmarks.suites import SUITES, Suite
 
 PLAIN, TOGETHER, AT_THE_END, NIGHT = "plain", "together", "at_the_end", "night"
-"""The plain queries alone and all in one application; the group with one run at the end, and with
-its early runs."""
+ON_SAIL = "night_early_on_sail"
+"""The plain queries alone and all in one application; the group with one run at the end, with its
+early runs, and with these on the small engine where they may be."""
 _NESTED = ("stages", "early_result")
 
 
@@ -100,6 +101,8 @@ class _Executing:
             what = replace(
                 what, points=POINTS[-1:], changing=frozenset(), correlations=(), incoming=None
             )
+        if name == ON_SAIL:
+            what = replace(what, early_engine="sail")
         day = run_group_day(what, self._reports, self._runner, say, lambda _rows: None)
         batches = [(Generation(**one["at"]), _account(one["account"])) for one in plain]
         account = day.account(batches, _account(found[(TOGETHER,)]))
@@ -130,7 +133,7 @@ def cells(given: argparse.Namespace) -> Iterator[Cell]:
         yield Cell(name=(PLAIN, query), under=under, measure=partial(parts.plain, query))
     under += f", a group of {','.join(queries) if given.group else len(queries)}"
     yield Cell(name=(TOGETHER,), under=under, measure=parts.together)
-    for name in (AT_THE_END, NIGHT):
+    for name in (AT_THE_END, NIGHT, ON_SAIL):
         yield Cell(name=(name,), under=under, measure=partial(parts.group, name))
 
 
@@ -145,10 +148,11 @@ def lines(_given: argparse.Namespace, found: Found) -> Iterator[str]:
     if (NIGHT,) not in found or (AT_THE_END,) not in found:
         return
     night, end = found[(NIGHT,)], found[(AT_THE_END,)]
+    on_sail = found.get((ON_SAIL,))
     yield f"{len(night['reports'])} queries in one group. Planning a time point took"
     yield f"{(night['plan_ms'] or 0) / 1000:.1f} s at most."
     yield ""
-    yield from table(("CPU seconds", "executors", "processes"), _sums(night, end))
+    yield from table(("CPU seconds", "executors", "processes"), _sums(night, end, on_sail))
     yield ""
     saved = ("saved by, in this order", "weighted CPU seconds of processes")
     yield from table((*saved, "of an application each"), _told_apart(night, end))
@@ -157,9 +161,12 @@ def lines(_given: argparse.Namespace, found: Found) -> Iterator[str]:
     yield from table((*columns, "ratio"), map(_row, days_of(found)))
 
 
-def _sums(night: Figures, end: Figures) -> Iterator[tuple[str, ...]]:
+def _sums(night: Figures, end: Figures, on_sail: Figures | None) -> Iterator[tuple[str, ...]]:
+    nights = {"night": night, **({"with early runs on Sail": on_sail} if on_sail else {})}
     runs: list[tuple[str, Run]] = [
-        (f"night, at {run['arrived']:.0%} (weight {run['weight']:g})", run) for run in night["runs"]
+        (f"{name}, at {run['arrived']:.0%} (weight {run['weight']:g})", run)
+        for name, one in nights.items()
+        for run in one["runs"]
     ]
     runs.append(("the group, all at the end", end["runs"][-1]))
     runs.append(("batch, an application each", night["batch"]))
@@ -168,7 +175,8 @@ def _sums(night: Figures, end: Figures) -> Iterator[tuple[str, ...]]:
         yield title, *(f"{measure(run):.1f}" for _, measure in MEASURES)
     for title, to in (("of an application each", ""), ("of all in one", "_to_together")):
         names = (f"weighted_ratio{to}", f"process_ratio{to}")
-        yield f"night, weighted, {title}", *(f"**{night[name]:.2f}**" for name in names)
+        for what, one in nights.items():
+            yield f"{what}, weighted, {title}", *(f"**{one[name]:.2f}**" for name in names)
 
 
 def _told_apart(night: Figures, end: Figures) -> Iterator[tuple[str, ...]]:
