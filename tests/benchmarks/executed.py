@@ -137,7 +137,7 @@ def lines(given: argparse.Namespace, found: Found) -> Iterator[str]:
     yield from _sums(days)
     yield ""
     yield from _estimates(days)
-    if given.where in _STORES:
+    if given.where == APPLICATIONS:
         yield ""
         stores = _folder(SUITES[given.suite], given.scale, _STORES[given.where])
         yield from price_lines(fitted(stores))
