@@ -2,8 +2,9 @@
 
 ``collect_set(x)`` gives the values of a group in an order that nothing decides. Where every use of
 the list comes out the same in whatever order the elements are (``array_sort(collect_set(x))``,
-``size(collect_set(x))``), the values alone decide. Such a list is *determined*: it is computed in
-the order of its values, so that it is the same list however it is put together.
+``size(collect_set(x))``), the values alone decide, as they do where a text is joined of texts in
+their own order (``listagg(x) WITHIN GROUP (ORDER BY x)``). Such a list is *determined*: it is
+computed in the order of its values, so that it is the same list however it is put together.
 """
 
 from __future__ import annotations
@@ -39,6 +40,9 @@ def determine_lists(relation: Relation) -> Relation:
     """Mark the lists of which the order does not matter as determined."""
 
     def at_node(node: Relation) -> Relation:
+        if isinstance(node, Aggregate):
+            calls = tuple((column, _by_itself(call)) for column, call in node.calls)
+            return node if calls == node.calls else Aggregate(node.input, node.keys, calls)
         if not isinstance(node, Project):
             return node
         filters, below = _filters(node.input)
@@ -54,6 +58,13 @@ def determine_lists(relation: Relation) -> Relation:
         return Project(found, node.items)
 
     return rewrite(relation, at_node)
+
+
+def _by_itself(call: AggregateCall) -> AggregateCall:
+    """Mark a list that is in the order of its own values, of which equal ones are the same."""
+    if call.within and answer_of(call) is not Answer.BAG and call.args[0] == call.args[-1]:
+        return replace(call, determined=are_told_apart((call.args[0].type,)))
+    return call
 
 
 def _filters(node: Relation) -> tuple[list[Filter], Relation]:

@@ -247,6 +247,10 @@ def _unknown(type_: DataType, rows: float) -> ColumnEstimate:
     return of_source(ColumnStats(), type_, rows, unique=False)
 
 
+_AS_LONG = frozenset({"array_sort", "sort_array", "array_compact", "flatten"})
+"""Functions whose value is about as long as their argument."""
+
+
 def _of_item(scalar: Scalar, column: Column, below: Estimate) -> ColumnEstimate:
     """Distinct values of an expression: at most the product over its columns, and the rows."""
     width = float(column.type.width)
@@ -264,6 +268,8 @@ def _of_item(scalar: Scalar, column: Column, below: Estimate) -> ColumnEstimate:
         return only._replace(width=width)
     if scalar.name == "case":
         return _of_case(scalar, column, below)
+    if scalar.name in _AS_LONG:
+        width = _of_item(scalar.args[0], column, below).width
     distinct = min(math.prod(c.distinct for c in read.values()), below.rows, MANY_DISTINCT)
     distinct = min(distinct, most_values(scalar))
     nulls = 1.0 - math.prod(1.0 - c.nulls for c in read.values())
@@ -316,10 +322,17 @@ def _of_aggregate(node: Aggregate, inputs: Below, known: Estimator) -> Estimate:
             distinct=rows,
             low=low,
             high=high,
-            width=float(made.type.width),
+            width=_width_of_group(call, made, below, rows),
             mean=_mean_of_group(call, below, rows),
         )
     return Estimate(rows=rows, columns=columns)
+
+
+def _width_of_group(call: AggregateCall, made: Column, below: Estimate, groups: float) -> float:
+    """The bytes of a value over a group: of a list, those of all that it gathers."""
+    if not function(call.name).gathers or not call.args:
+        return float(made.type.width)
+    return _of_item(call.args[0], made, below).width * below.rows / max(1.0, groups)
 
 
 def _groups(node: Aggregate, below: Estimate, determined: Determined) -> float:

@@ -11,7 +11,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from forerun.planner.algebra.aggregates.functions import function
 from forerun.planner.algebra.relational import Aggregate, Join, JoinKind, Relation, Scan, Version
+from forerun.planner.algebra.type_kinds import kind_of
 from forerun.planner.contract.plan_v1 import ReliedForeignKey
 from forerun.planner.cost.operators import Size
 from forerun.planner.cost.told_sizes import Files, row_bytes
@@ -295,11 +297,21 @@ class GroupSizes:
         delta touches."""
         tvr = self._versions[group][0]
         whole = self._snapshot(self._memo.leader(tvr.new), self.runs)
-        count = self._touched(tvr, self._aggregated(tvr), base, run)
+        aggregate, given = self._aggregated(tvr)
+        count = self._touched(tvr, given, base, run)
         columns = {
             c.id: whole.columns.get(c.id, ColumnEstimate(distinct=max(1.0, count)))
             for c in self._memo.group(group).columns
         }
+        gathered = [made.id for made, call in aggregate.calls if function(call.name).gathers]
+        if gathered:
+            come = self._snapshot(given, run).rows - self._snapshot(given, base).rows
+            share = come / max(1.0, self._snapshot(given, self.runs).rows)
+            longer = whole.rows * share / max(1.0, count)
+            width = longer * sum(whole.columns[one].width for one in gathered) / len(gathered)
+            for column in self._memo.group(group).columns:
+                if kind_of(column.type) == "a":  # the part of a list that has come
+                    columns[column.id] = columns[column.id]._replace(width=width)
         return Estimate(rows=count, columns=resized(columns, whole.rows, count))
 
     def _touched(self, tvr: Tvr, given: GroupId, base: int, run: int) -> float:
@@ -314,11 +326,11 @@ class GroupSizes:
         apart_share = self._observed.apart_share(self._memo.leader(tvr.new))
         return apart_share * apart + (1.0 - apart_share) * together
 
-    def _aggregated(self, tvr: Tvr) -> GroupId:
-        """Return the input group of the aggregate that the states of a TVR belong to."""
+    def _aggregated(self, tvr: Tvr) -> tuple[Aggregate, GroupId]:
+        """Return the aggregate that the states of a TVR belong to, and its input group."""
         for expression in self._memo.alternatives(tvr.new):
             if isinstance(expression.node, Aggregate):
-                return self._memo.leader(expression.inputs[0].group)
+                return expression.node, self._memo.leader(expression.inputs[0].group)
         raise ValueError(f"TVR {tvr.id} has states but is no aggregate")
 
     def _stamped(self, node: Stamped, run: int) -> Estimate:

@@ -36,7 +36,7 @@ def compile_aggregate(call: AggregateCall, layout: Layout) -> Callable[[list[Row
     args = [compile_scalar(arg, layout) for arg in call.args]
     types = [type_of(arg) for arg in call.args]
     keep = compile_predicate(call.where, layout) if call.where is not None else None
-    fold = fold_of(call.name)
+    fold = _LISTED[call.within] if call.name == "listagg" else fold_of(call.name)
 
     def evaluate(rows: list[Row]) -> Value:
         kept = rows if keep is None else [row for row in rows if keep(row)]
@@ -191,6 +191,21 @@ def _collect(items: Items, types: list[DataType]) -> Any:
 
 def _collect_set(items: Items, types: list[DataType]) -> Any:
     return _collect(list({row_key(item): item for item in items}.values()), types)
+
+
+def _listed(*, backwards: bool) -> Fold:
+    """Texts joined in the order of the last argument, with what is between them before it."""
+
+    def fold(items: Items, types: list[DataType]) -> Value:
+        some = [item for item in items if item[0] is not None]
+        some.sort(key=lambda item: order_key(item[-1]), reverse=backwards)
+        between = some[0][1] if some and len(types) > 2 else ""
+        return between.join(item[0] for item in some) if some else None
+
+    return fold
+
+
+_LISTED = {"ASC": _listed(backwards=False), "DESC": _listed(backwards=True)}
 
 
 def _percentile(items: Items, types: list[DataType]) -> Value:

@@ -96,6 +96,7 @@ NESTED: dict[str, tuple[Function, bool]] = {
         lambda values, types, result: tuple(one for part in values[0] for one in part),
         True,
     ),
+    "array_join": (lambda values, types, result: values[1].join(values[0]), True),
     "array": (lambda values, types, result: tuple(values), False),
     "named_struct": (lambda values, types, result: tuple(values[1::2]), False),
     "map": (

@@ -33,6 +33,13 @@ USES = (
     "CAST(array_min({0}) AS STRING)",
     "array_size({0}) + 1",
 )
+JOINED = (
+    "listagg({v}, '-') WITHIN GROUP (ORDER BY {v})",
+    "listagg({v}) WITHIN GROUP (ORDER BY {v} DESC)",
+    "string_agg(DISTINCT {v}, ', ') WITHIN GROUP (ORDER BY {v})",
+    "listagg({v}, '') WITHIN GROUP (ORDER BY {v}) FILTER (WHERE a.n > 0)",
+)
+TEXTS = ("a.g", "upper(a.g)", "CAST(a.n AS STRING)")
 OUTER = (
     "{0}",
     "SELECT c1, count(*) AS n FROM ({0}) AS q GROUP BY c1",
@@ -67,6 +74,8 @@ def lists_case(seed: int) -> Case:
 
 
 def _used(rng: random.Random, values: tuple[str, ...]) -> str:
+    if rng.random() < 0.3:
+        return rng.choice(JOINED).format(v=rng.choice(TEXTS))
     value = rng.choice(values)
     return rng.choice(USES).format(rng.choice(LISTS).format(v=value))
 

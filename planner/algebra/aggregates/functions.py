@@ -41,7 +41,7 @@ from forerun.planner.algebra.aggregates.record import (
 from forerun.planner.algebra.aggregates.states import State
 from forerun.planner.algebra.relational import AggregateCall
 from forerun.planner.algebra.scalar import FALSE, TRUE, Literal
-from forerun.planner.algebra.types import BIGINT, BOOLEAN, DOUBLE, DataType
+from forerun.planner.algebra.types import BIGINT, BOOLEAN, DOUBLE, STRING, DataType
 from forerun.planner.errors import Reason, UnknownFunctionError
 
 
@@ -59,6 +59,10 @@ def _truth_values(given: Types) -> bool:
 
 def _of_bigint(given: Types) -> bool:
     return given[:1] == (BIGINT,)
+
+
+def _texts(given: Types) -> bool:
+    return all(type_ == STRING for type_ in given)
 
 
 def _spread(name: str, *synonyms: str, sample: bool, root: bool = False) -> AggregateFunction:
@@ -288,12 +292,15 @@ TABLE: tuple[AggregateFunction, ...] = (
     AggregateFunction(name="percentile_approx", synonyms=("approx_percentile",),
                       arguments=(0, None), by_order=True),
     AggregateFunction(name="listagg", synonyms=("string_agg",), arguments=(0, None),
-                      result=types.text, by_order=True, takes_order=(1, 2)),
+                      result=types.text, by_order=True, takes_order=(1, 2), constant=1,
+                      gathers=True, state=states.joined_state, state_over=_texts),
     AggregateFunction(name="collect_list", synonyms=("array_agg",), arguments=(0, None),
-                      result=types.array_of_first, empty=Empty.OTHER, by_order=True),
+                      result=types.array_of_first, empty=Empty.OTHER, by_order=True,
+                      state=states.list_state, state_over=types.are_told_apart, gathers=True,
+                      in_order="array_sort"),
     *_without_states("collect_set", result=types.array_of_first, empty=Empty.OTHER,
                      duplicates=False, of_counts=("collect_set", ()), by_order=True,
-                     in_order="array_sort"),
+                     gathers=True, in_order="array_sort"),
     *_without_states("histogram_numeric", "approx_top_k", empty=Empty.OTHER,
                      by_order=True),
     *_without_states(

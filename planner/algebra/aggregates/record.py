@@ -119,7 +119,8 @@ class AggregateFunction:
     ``computed_of`` are functions that an engine computes it of, and shares with other calls;
     ``work`` is how many expressions an engine evaluates for a row, where it is computed itself.
     ``bounded``: its value lies between the least and the greatest argument. ``mean``: what is known
-    of its mean over groups, for estimates. ``by_order``: it was looked at, and its value depends
+    of its mean over groups, for estimates. ``gathers``: its value has the arguments of all rows in
+    it, and is as long. ``by_order``: it was looked at, and its value depends
     on the order in which the rows of a group come, so that SQL has several right answers.
     ``in_order`` is the function of its value that puts it into the order of its elements, through
     which a call is put whose value is to be determined by the rows alone.
@@ -153,6 +154,7 @@ class AggregateFunction:
     work: int = 1
     bounded: bool = False
     mean: Mean = Mean.UNKNOWN
+    gathers: bool = False
     by_order: bool = False
     in_order: str = ""
 

@@ -1,5 +1,5 @@
-"""Partial states of counts, sums, extremes and truth values: columns that merge one by one, but for
-``min_by`` and ``max_by``, whose columns are chosen together."""
+"""Partial states of counts, sums, extremes, truth values and lists: columns that merge one by one,
+but for ``min_by`` and ``max_by``, whose columns are chosen together."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ from forerun.planner.algebra.aggregates.states import (
     where_more_than,
     widened,
 )
+from forerun.planner.algebra.nested import array_of
 from forerun.planner.algebra.relational import AggregateCall
 from forerun.planner.algebra.scalar import FALSE, TRUE, Call, Literal, Ref, Scalar
-from forerun.planner.algebra.types import BOOLEAN, Column, DataType, decimal
+from forerun.planner.algebra.types import BOOLEAN, INT, STRING, Column, DataType, decimal
 
 _WHOLE = decimal(30, 0)
 """Holds the sum of a hundred billion BIGINTs."""
@@ -127,6 +128,51 @@ def any_state(call: AggregateCall, signed: bool) -> State:  # noqa: ARG001 - nev
 
     return State(
         columns, lambda _, new: among((value, passes), new), lambda _: (value, passes), among, _only
+    )
+
+
+def list_state(call: AggregateCall, signed: bool) -> State:  # noqa: ARG001 - never signed
+    """The values so far, in any order, and in their own once the list is whole. What is NULL is
+    left out of it."""
+    return _list_state(call, lambda values: _in_order(values, "ASC"))
+
+
+def joined_state(call: AggregateCall, signed: bool) -> State:  # noqa: ARG001 - never signed
+    """The same of texts that are joined in their own order; of none of them the text is NULL."""
+    between = call.args[1] if len(call.args) > 2 else Literal("", STRING)
+
+    def finalize(values: Scalar) -> Scalar:
+        joined = Call("array_join", (_in_order(values, call.within), between), STRING)
+        return where_more_than(Call("size", (values,), INT), Literal("0", INT), joined)
+
+    return _list_state(call, finalize)
+
+
+def _in_order(values: Scalar, direction: str) -> Scalar:
+    if direction == "ASC":
+        return Call("array_sort", (values,), values.type)
+    return Call("sort_array", (values, FALSE), values.type)
+
+
+def _list_state(call: AggregateCall, finalize: Callable[[Scalar], Scalar]) -> State:
+    value = guarded(call, call.args[0], ())
+    list_of = array_of(value.type)
+
+    def fold(made: Scalar, new: New, joined: Callable[[Scalar], Scalar]) -> Fold:
+        gathered = new("list", array_of(made.type))
+        calls = ((gathered, AggregateCall("collect_list", (made,))),)
+        return Fold((), calls, (joined(Ref(gathered)),))
+
+    def flat(lists: Scalar) -> Scalar:
+        return Call("flatten", (lists,), list_of)
+
+    one = Call("array_compact", (Call("array", (value,), list_of),), list_of)
+    return State(
+        (StateColumn("list", list_of),),
+        lambda _, new: fold(value, new, lambda gathered: gathered),
+        lambda _: (one,),
+        lambda given, new: fold(given[0], new, flat),
+        lambda given: finalize(given[0]),
     )
 
 

@@ -63,7 +63,7 @@ def _fire(match: Match) -> bool:
     plain: list[tuple[Column, Scalar]] = []
     calls = []
     for column, call in node.calls:
-        values = contributed(call)
+        values, constant = _varying(call)
         if _is_distinct(call):
             if values not in found:
                 names = _named(values, match.ids)
@@ -73,7 +73,9 @@ def _fire(match: Match) -> bool:
             names = _named(values, match.ids)
             plain.extend(zip(names, values, strict=True))
         made = Column(match.ids.next_id(), column.name, column.type)
-        args = tuple(Ref(name) for name in names)
+        args: tuple[Scalar, ...] = tuple(Ref(name) for name in names)
+        if constant:
+            args = (*args[:1], *constant, *args[1:])
         calls.append((made, replace(call, args=args, distinct=False, where=None)))
     branches = list(found.values())
     if plain:
@@ -114,6 +116,15 @@ def contributed(call: AggregateCall) -> tuple[Scalar, ...]:
     if call.where is None or call.where == TRUE:
         return values
     return tuple(Call("case", (call.where, v, Literal(None, v.type)), v.type) for v in values)
+
+
+def _varying(call: AggregateCall) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
+    """Return what a row contributes to a call, and the argument that has to be a constant."""
+    place, given = function(call.name).constant, len(call.args) - bool(call.within)
+    if place is None or place >= given:
+        return contributed(call), ()
+    rest = replace(call, args=(*call.args[:place], *call.args[place + 1 :]))
+    return contributed(rest), (call.args[place],)
 
 
 def _named(values: tuple[Scalar, ...], ids: ColumnIds) -> tuple[Column, ...]:
