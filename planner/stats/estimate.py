@@ -13,12 +13,11 @@ import math
 from collections.abc import Iterable, Mapping
 
 from forerun.planner.algebra.aggregates.functions import function, is_aggregate
-from forerun.planner.algebra.aggregates.record import Adds, Mean
+from forerun.planner.algebra.aggregates.record import Adds
 from forerun.planner.algebra.dispatch import operator_pass
 from forerun.planner.algebra.predicates import split_condition
 from forerun.planner.algebra.relational import (
     Aggregate,
-    AggregateCall,
     Filter,
     Generate,
     Join,
@@ -41,6 +40,7 @@ from forerun.planner.memo.relying import Relying
 from forerun.planner.request import ColumnStats, Source
 from forerun.planner.stats.determined import Determined
 from forerun.planner.stats.few_values import most_values
+from forerun.planner.stats.group_values import of_group
 from forerun.planner.stats.joins import join_estimate
 from forerun.planner.stats.nested_parts import made_columns, made_rows, part_estimate
 from forerun.planner.stats.sample import Sample, share
@@ -314,25 +314,9 @@ def _of_aggregate(node: Aggregate, inputs: Below, known: Estimator) -> Estimate:
         for key in node.keys
     }
     for made, call in node.calls:
-        low, high = None, None
-        if function(call.name).bounded and isinstance(call.args[0], Ref):
-            bound = below.columns[call.args[0].column.id]
-            low, high = bound.low, bound.high
-        columns[made.id] = ColumnEstimate(
-            distinct=rows,
-            low=low,
-            high=high,
-            width=_width_of_group(call, made, below, rows),
-            mean=_mean_of_group(call, below, rows),
-        )
+        argument = _of_item(call.args[0], made, below) if call.args else None
+        columns[made.id] = of_group(call, made, argument, below.rows, rows)
     return Estimate(rows=rows, columns=columns)
-
-
-def _width_of_group(call: AggregateCall, made: Column, below: Estimate, groups: float) -> float:
-    """The bytes of a value over a group: of a list, those of all that it gathers."""
-    if not function(call.name).gathers or not call.args:
-        return float(made.type.width)
-    return _of_item(call.args[0], made, below).width * below.rows / max(1.0, groups)
 
 
 def _groups(node: Aggregate, below: Estimate, determined: Determined) -> float:
@@ -352,20 +336,6 @@ def _groups(node: Aggregate, below: Estimate, determined: Determined) -> float:
         by_leaf[of] = min(values, most)
     groups = min(math.prod(by_leaf.values()), MANY_DISTINCT)
     return drawn(max(1.0, groups), below.rows)
-
-
-def _mean_of_group(call: AggregateCall, below: Estimate, groups: float) -> float | None:
-    """The mean of a sum or count over the groups; a value's own mean is that of its bounds."""
-    size = below.rows / max(1.0, groups)
-    known = function(call.name).mean
-    if known is Mean.ROWS:
-        return size
-    if known is not Mean.SUM or not isinstance(call.args[0], Ref):
-        return None
-    stats = below.columns[call.args[0].column.id]
-    if stats.low is None or stats.high is None:
-        return None
-    return size * (stats.low + stats.high) / 2.0
 
 
 @estimate_of.register(Values)

@@ -39,6 +39,11 @@ JOINED = (
     "string_agg(DISTINCT {v}, ', ') WITHIN GROUP (ORDER BY {v})",
     "listagg({v}, '') WITHIN GROUP (ORDER BY {v}) FILTER (WHERE a.n > 0)",
 )
+PATHS = (
+    "array_join(transform(array_sort(collect_list(struct(a.d, {v} AS v))), e -> e.v), '>')",
+    "size(transform(sort_array(array_agg(named_struct('v', {v}, 'm', a.m)), false), e -> e.m))",
+)
+"""Of structs, in whose order the interpreter does not put them."""
 TEXTS = ("a.g", "upper(a.g)", "CAST(a.n AS STRING)")
 OUTER = (
     "{0}",
@@ -48,7 +53,7 @@ OUTER = (
 )
 
 
-def lists_case(seed: int) -> Case:
+def lists_case(seed: int, joined_of: tuple[str, ...] = JOINED) -> Case:
     """A random day of a query with one or two lists by group."""
     rng = random.Random(f"lists-{seed}")
     runs = rng.randint(2, 4)
@@ -58,7 +63,7 @@ def lists_case(seed: int) -> Case:
         tables |= {name: with_withdrawals(rng, tables[name]) for name in growing}
     joined = rng.random() < 0.4
     values = VALUES if joined else VALUES[:-1]
-    used = [_used(rng, values) for _ in range(rng.randint(1, 2))]
+    used = [_used(rng, values, joined_of) for _ in range(rng.randint(1, 2))]
     having = (f"size({rng.choice(LISTS[:2]).format(v='a.n')}) > 0",) if rng.random() < 0.3 else ()
     query = Select(
         items=("a.k", *used, *(("count(*)", "sum(a.n)") if rng.random() < 0.5 else ())),
@@ -73,17 +78,17 @@ def lists_case(seed: int) -> Case:
     return Case(f"lists-{seed}", tables, whole, runs, early=rng.random() < 0.7)
 
 
-def _used(rng: random.Random, values: tuple[str, ...]) -> str:
+def _used(rng: random.Random, values: tuple[str, ...], joined_of: tuple[str, ...]) -> str:
     if rng.random() < 0.3:
-        return rng.choice(JOINED).format(v=rng.choice(TEXTS))
+        return rng.choice(joined_of).format(v=rng.choice(TEXTS))
     value = rng.choice(values)
     return rng.choice(USES).format(rng.choice(LISTS).format(v=value))
 
 
-def check(engine: Engine, seeds: range) -> Iterator[Outcome]:
+def check(engine: Engine, seeds: range, joined_of: tuple[str, ...] = JOINED) -> Iterator[Outcome]:
     """Run the days; shrink and save the first that fails."""
     for seed in seeds:
-        case = lists_case(seed)
+        case = lists_case(seed, joined_of)
         try:
             yield run_case(case, engine, every_time_point=seed % 4 == 0, judge_kept=seed % 2 == 0)
         except RefusedError:
@@ -105,6 +110,7 @@ def test_equals_batch_without_an_engine(start):
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("start", few(range(91_000, 91_200, 20), 1))
 def test_equals_batch_on_spark(start):
-    found = list(check(PlainSparkEngine(spark_session()), range(start, start + 20)))
+    both = JOINED + PATHS
+    found = list(check(PlainSparkEngine(spark_session()), range(start, start + 20), both))
     assert len(found) >= 18
     assert sum(one.kept > 0 for one in found) >= 5

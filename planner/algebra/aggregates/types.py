@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from forerun.planner.algebra.nested import array_of
+from forerun.planner.algebra.nested import array_of, struct_fields
 from forerun.planner.algebra.types import (
     BIGINT,
     BOOLEAN,
@@ -72,10 +72,13 @@ _TOLD_APART = frozenset(["BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "DECIM
 
 def are_told_apart(types: Types) -> bool:
     """Return whether two values of one such type that are equal are the same, so that a list of
-    them has one order: not of 0.0 and -0.0, nor of texts that a collation takes for equal."""
-    return len(types) == 1 and (
-        types[0].is_integer or types[0].sql in _TOLD_APART or types[0].name == "DECIMAL"
-    )
+    them has one order: not of 0.0 and -0.0, nor of texts that a collation takes for equal. Structs
+    are compared field by field."""
+    if len(types) != 1:
+        return False
+    if fields := struct_fields(types[0]):
+        return all(are_told_apart((type_,)) for _, type_ in fields)
+    return types[0].is_integer or types[0].sql in _TOLD_APART or types[0].name == "DECIMAL"
 
 
 def text(types: Types) -> DataType:

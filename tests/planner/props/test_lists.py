@@ -46,6 +46,7 @@ DETERMINED = (
     "SELECT k, array_sort(collect_list(s)) AS l FROM t GROUP BY k",
     "SELECT k, array_join(sort_array(array_agg(s)), ', ') AS l FROM t GROUP BY k",
     "SELECT k, listagg(s, ', ') WITHIN GROUP (ORDER BY s) AS l FROM t GROUP BY k",
+    "SELECT k, transform(array_sort(collect_list(struct(n, s))), v -> v.s) AS l FROM t GROUP BY k",
     "SELECT k, listagg(DISTINCT s) WITHIN GROUP (ORDER BY s DESC) AS l FROM t GROUP BY k",
 )
 OPEN = (
@@ -53,6 +54,7 @@ OPEN = (
     "SELECT k, collect_list(s) AS l FROM t GROUP BY k",
     "SELECT k, array_join(collect_list(s), ', ') AS l FROM t GROUP BY k",
     "SELECT k, listagg(s, ', ') AS l FROM t GROUP BY k",
+    "SELECT k, array_sort(collect_list(struct(n, x))) AS l FROM t GROUP BY k",
     "SELECT k, listagg(s, ', ') WITHIN GROUP (ORDER BY n) AS l FROM t GROUP BY k",
     "SELECT k, listagg(c, ', ') WITHIN GROUP (ORDER BY c) AS l FROM t GROUP BY k",
     "SELECT k, array_sort(collect_set(s)) AS l, collect_set(s)[0] AS f FROM t GROUP BY k",
