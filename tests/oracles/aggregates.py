@@ -164,6 +164,25 @@ def _spread(*, sample: bool, root: bool = False) -> Fold:
     return fold
 
 
+def _shape(order: int) -> Fold:
+    """The mean power of the deviations, in units of the standard deviation: NULL of a constant."""
+
+    def fold(items: Items, types: list[DataType]) -> Value:
+        rows = _complete(items)
+        if not rows:
+            return None
+        mean = total([row[0] for row in rows]) / len(rows)
+        square, power = (
+            total([(row[0] - mean) ** n for row in rows]) / len(rows) for n in (2, order)
+        )
+        if square == 0.0:
+            return None
+        value = power / square ** (order / 2)
+        return value if order == 3 else value - 3.0
+
+    return fold
+
+
 def _every(items: Items, types: list[DataType]) -> Value:
     values = _present(items)
     return all(values) if values else None
@@ -273,6 +292,7 @@ _FOLDS: dict[str, Fold] = {
     "var_samp": _spread(sample=True), "var_pop": _spread(sample=False),
     "covar_samp": _spread(sample=True), "covar_pop": _spread(sample=False),
     **{f"regr_{what}": _line(what) for what in ("sxx", "syy", "sxy", "r2", "slope", "intercept")},
+    "skewness": _shape(3), "kurtosis": _shape(4),
     "regr_count": _count, "corr": _correlation,
     "bool_and": _every, "bool_or": _some, "first": _first,
     "any_value": _first, "last": _last, "collect_list": _collect, "collect_set": _collect_set,

@@ -24,6 +24,9 @@ QUERIES = {
     "spreads-of-all": f"SELECT {SPREADS.format('n')} FROM t0",
     "pairs": "SELECT g, covar_samp(x, n) AS a, covar_pop(n, x) AS b, count(*) AS n FROM t0 "
     "GROUP BY g",
+    "shapes": "SELECT g, skewness(x) AS a, kurtosis(x) AS b, kurtosis(n) AS c, count(*) AS n "
+    "FROM t0 GROUP BY g",
+    "shapes-of-all": "SELECT skewness(n) FILTER (WHERE k > 0) AS a, kurtosis(x) AS b FROM t0",
     "correlation": "SELECT corr(k, x) AS r FROM t0",
     "truths": "SELECT g, every(b) AS a, bool_or(b) AS o, count_if(b) AS n, mean(n) AS m FROM t0 "
     "GROUP BY g",

@@ -9,20 +9,25 @@ equal fingerprints, costs and states.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from forerun.planner.algebra.aggregates import simple_states as states
 from forerun.planner.algebra.aggregates import types
 from forerun.planner.algebra.aggregates.moments import (
     CORRELATION,
     COVARIANCE,
+    KURTOSIS,
     LINE,
+    SKEWNESS,
     VARIANCE,
     Finish,
     Products,
     correlation,
     fit,
     intercept,
+    kurtosis,
     moments_state,
+    skewness,
     slope,
     spread,
     total,
@@ -78,6 +83,10 @@ def _spread(name: str, *synonyms: str, sample: bool, root: bool = False) -> Aggr
         state=lambda call, _: moments_state(call, VARIANCE, finish),
         work=4,
     )
+
+
+def _shape(name: str, products: Products, finish: Finish) -> AggregateFunction:
+    return replace(_of_pairs(name, products, finish), arguments=(1, 1))
 
 
 def _of_pairs(name: str, products: Products, finish: Finish) -> AggregateFunction:
@@ -251,8 +260,8 @@ TABLE: tuple[AggregateFunction, ...] = (
     _first_or_last("last", "last_value"),
     *_without_states("mode", result=types.first_argument, by_order=True,
                      takes_order=(0, 0)),
-    *_without_states("skewness", "kurtosis", result=types.double, answer=Answer.BAG,
-                     rounding=Rounding.ALWAYS),
+    _shape("skewness", SKEWNESS, skewness),
+    _shape("kurtosis", KURTOSIS, kurtosis),
     _of_pairs("regr_slope", LINE, slope),
     _of_pairs("regr_intercept", LINE, intercept),
     _of_pairs("regr_r2", CORRELATION, fit),

@@ -1,4 +1,4 @@
-"""Partial states of variances, covariances and correlations.
+"""Partial states of variances, covariances, correlations, skewness and kurtosis.
 
 A state is the count of the rows that have all arguments, the mean of each argument, and sums of
 products of deviations from the means (``M2`` of a variance, ``Ck`` of a covariance). States merge
@@ -8,6 +8,13 @@ sample variances", 1979), here for any number of parts at once::
     n = sum n_i      mean = sum(n_i * mean_i) / n
     P = sum(P_i + n_i * (mean_i - mean) * (mean'_i - mean'))
 
+and of the third and fourth powers of the deviations of one argument, with d_i = mean_i - mean
+(Pébay, "Formulas for robust, one-pass parallel computation of covariances and arbitrary-order
+statistical moments", 2008)::
+
+    M3 = sum(M3_i + 3 * d_i * M2_i + n_i * d_i^3)
+    M4 = sum(M4_i + 4 * d_i * M3_i + 6 * d_i^2 * M2_i + n_i * d_i^4)
+
 No large squares are subtracted from one another, as in Spark's own CentralMomentAgg, Covariance and
 Corr, which merge pairs by the same formula. The mean of parts with equal means is that mean to the
 bit, so the deviations of a constant are exactly 0, and its correlation fails here as it does there.
@@ -16,7 +23,8 @@ A mean is a sum over a count: where sums overflow DOUBLE (values beyond 1e300) i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from math import comb
 
 from forerun.planner.algebra.aggregates.states import (
     ONE,
@@ -34,14 +42,18 @@ from forerun.planner.algebra.relational import AggregateCall
 from forerun.planner.algebra.scalar import Call, Literal, Ref, Scalar, conjunction
 from forerun.planner.algebra.types import BIGINT, BOOLEAN, DOUBLE, Column
 
-Products = tuple[tuple[int, int], ...]
-"""Pairs of arguments, by position, whose deviations are multiplied and added up."""
+Product = tuple[int, ...]
+Products = tuple[Product, ...]
+"""Arguments, by position, whose deviations are multiplied and added up: pairs of any two, or three
+or four times the only one."""
 Finish = Callable[[Scalar, tuple[Scalar, ...], tuple[Scalar, ...]], Scalar]
 """The value of the function from the count, the means and the sums of products."""
 
 VARIANCE: Products = ((0, 0),)
 COVARIANCE: Products = ((0, 1),)
 CORRELATION: Products = ((0, 1), (0, 0), (1, 1))
+SKEWNESS: Products = ((0, 0), (0, 0, 0))
+KURTOSIS: Products = ((0, 0), (0, 0, 0), (0, 0, 0, 0))
 LINE: Products = ((0, 1), (1, 1))
 """The sums by which a straight line through pairs of (y, x) is found."""
 _LETTERS = "xy"
@@ -58,7 +70,7 @@ def moments_state(call: AggregateCall, products: Products, finish: Finish) -> St
         + ((call.where,) if call.where is not None else ())
     )
     names = [f"mean_{_LETTERS[i]}" for i in range(len(values))]
-    names += [f"dev_{_LETTERS[i]}{_LETTERS[j]}" for i, j in products]
+    names += [f"dev_{''.join(_LETTERS[i] for i in product)}" for product in products]
     columns = (StateColumn("count", BIGINT), *(StateColumn(name, DOUBLE) for name in names))
 
     def of_rows(weight: Column | None, new: New) -> Fold:
@@ -70,7 +82,7 @@ def moments_state(call: AggregateCall, products: Products, finish: Finish) -> St
         # Not 0: the deviation of NaN, and of an infinity, is NaN.
         apart = tuple(_minus(value, value) for value in values)
         own = Call("case", (there, ONE, ZERO), BIGINT)
-        return (own, *values, *(_times(apart[i], apart[j]) for i, j in products))
+        return (own, *values, *(_times(apart[i], apart[j]) for i, j, *_ in products))
 
     def merge(given: tuple[Scalar, ...], new: New) -> Fold:
         count, means, sums = given[0], given[1 : len(values) + 1], given[len(values) + 1 :]
@@ -96,19 +108,44 @@ def _of_rows(there: Scalar, values: tuple[Scalar, ...], products: Products, new:
         calls += [(mean, AggregateCall("avg", (value,)))]
         calls += [(low, AggregateCall("min", (value,))), (high, AggregateCall("max", (value,)))]
         made.append(_mean(Ref(low), Ref(high), Ref(mean)))
-    for i, j in products:
+    rows = cast(Ref(count), DOUBLE)
+    for i, j in (product for product in products if len(product) == _PAIR):
         mean_product = new("product", DOUBLE)
         if i == j:
             call = AggregateCall("var_pop", (values[i],))
         else:
             call = AggregateCall("covar_pop", (values[i], values[j]))
         calls.append((mean_product, call))
-        made.append(_times(Ref(mean_product), cast(Ref(count), DOUBLE)))
+        made.append(_times(Ref(mean_product), rows))
+    for product in (product for product in products if len(product) > _PAIR):
+        shape, squares = new("shape", DOUBLE), made[len(values) + 1]
+        name, back = _POWERS[len(product)]
+        calls.append((shape, AggregateCall(name, values)))
+        made.append(back(Ref(shape), rows, squares))
     return Fold((), tuple(calls), tuple(made))
 
 
+def _cubes(skew: Scalar, rows: Scalar, squares: Scalar) -> Scalar:
+    """The sum of the third powers of the deviations, of which Spark gives the skewness; it gives
+    none of a constant."""
+    root = Call("sqrt", (_over(squares, _not_zero(rows)),), DOUBLE)
+    return Call("coalesce", (_times(_times(skew, squares), root), squares), DOUBLE)
+
+
+def _fourth_powers(excess: Scalar, rows: Scalar, squares: Scalar) -> Scalar:
+    """The sum of the fourth powers, of which Spark gives the kurtosis less 3."""
+    whole = Call("+", (excess, Literal("3.0", DOUBLE)), DOUBLE)
+    parts = _over(_times(squares, squares), _not_zero(rows))
+    return Call("coalesce", (_times(whole, parts), squares), DOUBLE)
+
+
+_PAIR = 2
+_POWERS = {3: ("skewness", _cubes), 4: ("kurtosis", _fourth_powers)}
+"""The function of Spark's from which a sum of powers is had, and how."""
+
+
 def _merged(
-    count: Scalar, means: tuple[Scalar, ...], sums: dict[tuple[int, int], Scalar], new: New
+    count: Scalar, means: tuple[Scalar, ...], sums: dict[Product, Scalar], new: New
 ) -> Fold:
     rows = cast(count, DOUBLE)
     all_rows = new("all_rows", BIGINT)
@@ -127,18 +164,41 @@ def _merged(
         mean_column = new("mean", DOUBLE)
         calls.append((mean_column, AggregateCall("max", (center,))))
         made.append(Ref(mean_column))
-    for (i, j), given in sums.items():
-        between = _times(_minus(means[i], centers[i]), _minus(means[j], centers[j]))
-        within = Call("+", (given, _times(rows, between)), DOUBLE)
-        product = new("dev", DOUBLE)
-        calls.append((product, AggregateCall("sum", (within,))))
-        made.append(Ref(product))
+    apart = [_minus(mean, center) for mean, center in zip(means, centers, strict=True)]
+    for product in sums:
+        moved = new("dev", DOUBLE)
+        calls.append((moved, AggregateCall("sum", (_moved(product, rows, apart, sums),))))
+        made.append(Ref(moved))
     return Fold(tuple(totals), tuple(calls), tuple(made))
+
+
+def _moved(
+    product: Product, rows: Scalar, apart: Sequence[Scalar], sums: dict[Product, Scalar]
+) -> Scalar:
+    """A part's sum of products of deviations from the mean of all parts, from which its own mean is
+    so far ``apart``: by the binomial theorem, of all products of fewer of them."""
+    if len(product) == _PAIR:
+        i, j = product
+        return _plus(sums[product], _times(rows, _times(apart[i], apart[j])))
+    (mean,), order = apart, len(product)
+    powers: list[Scalar] = [mean]
+    while len(powers) < order:
+        powers.append(_times(powers[-1], mean))
+    found = _plus(sums[product], _times(rows, powers[-1]))
+    for fewer in range(_PAIR, order):
+        times = Literal(f"{comb(order, fewer)}.0", DOUBLE)
+        part = _times(times, _times(powers[order - fewer - 1], sums[product[:fewer]]))
+        found = _plus(found, part)
+    return found
 
 
 def _mean(low: Scalar, high: Scalar, mean: Scalar) -> Scalar:
     """The mean of equal values is that value; a sum over a count may be off by its last bit."""
     return Call("case", (Call("=", (low, high), BOOLEAN), low, mean), DOUBLE)
+
+
+def _plus(left: Scalar, right: Scalar) -> Call:
+    return Call("+", (left, right), DOUBLE)
 
 
 def _times(left: Scalar, right: Scalar) -> Call:
@@ -181,6 +241,21 @@ def correlation(count: Scalar, _: tuple[Scalar, ...], sums: tuple[Scalar, ...]) 
     scale = Call("sqrt", (_times(left, right),), DOUBLE)
     divisor = Call("case", (several, scale, Literal("1.0", DOUBLE)), DOUBLE)
     return where_more_than(count, ONE, _over(together, divisor))
+
+
+def skewness(count: Scalar, _: tuple[Scalar, ...], sums: tuple[Scalar, ...]) -> Scalar:
+    """How much longer one tail is: NULL over no rows, and of a constant."""
+    squares, cubes = sums
+    root = Call("sqrt", (_over(_not_zero(squares), _degrees(count, sample=False)),), DOUBLE)
+    return _where_x_varies(squares, _over(cubes, _times(_not_zero(squares), root)))
+
+
+def kurtosis(count: Scalar, _: tuple[Scalar, ...], sums: tuple[Scalar, ...]) -> Scalar:
+    """How heavy the tails are, less 3, which they are of a normal distribution."""
+    squares, _cubed, fourth = sums
+    some = _not_zero(squares)
+    ratio = _over(_times(_degrees(count, sample=False), fourth), _times(some, some))
+    return _where_x_varies(squares, _minus(ratio, Literal("3.0", DOUBLE)))
 
 
 def total(count: Scalar, _: tuple[Scalar, ...], sums: tuple[Scalar, ...]) -> Scalar:
