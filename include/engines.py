@@ -84,7 +84,7 @@ side that is grouped it knows no size, and hashes the first one: 15 million orde
 million such rows took 3.9 CPU seconds with the orders first, and 0.8 with the others first."""
 
 _SAIL_PROCESS = 1_300_000.0
-"""What a process costs that starts a server, and ends it."""
+"""The price of a process that starts a server, and ends it."""
 
 _SERVER_WARM = 0.4
 """What starts cost on a server that others use, as a part of what they cost in an application of

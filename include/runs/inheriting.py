@@ -157,11 +157,14 @@ def going_on(
     day: Day,
     pinned: Mapping[str, tuple[int, int]],
     lost: Collection[str] = (),
+    *,
+    buckets: bool,
 ) -> PlanRequest:
     """Return the request of a run with what its day has inherited: the earlier days are a time
     point before the others, at which all of it was committed. ``pinned``: how many rows the pin of
-    each source has, and how many the run takes back. Families that are ``lost`` are left out; the
-    day's first delivery stays what has come since."""
+    each source has, and how many the run takes back. Families that are ``lost`` are left out, and
+    those that an engine with ``buckets`` cannot read, where the day's has them; the day's first
+    delivery stays what has come since."""
     if inherited.first is None:
         return request
     now, earliest = request.points[request.current - 1], request.points[0]
@@ -173,7 +176,7 @@ def going_on(
     }
     by_source = tuple((n, min(share, earliest.fraction(n))) for n, share in sorted(shares.items()))
     arrived = min(earliest.arrived, sum(share for _, share in by_source) / max(1, len(by_source)))
-    families = readable(inherited, buckets=request.settings.prices.buckets, lost=lost)
+    families = readable(inherited, buckets=buckets, lost=lost)
     starts = {family.id: inherited.start(family.id) for family in families}
     kept = Committed(
         index=1,

@@ -301,7 +301,9 @@ def ask_for_run(day: Day, run: int, **asking: Unpack[Asking]) -> AskedRun | Prep
         repairable=spec.policy.is_repairable,
     )
     pinned = _pinned(manifest, pins)
-    request = going_on(request, inherited, day, pinned, asking.get("lost", ()))
+    # The day's own engine, which may do this run after all, has to read what is gone on from.
+    own, lost = settings.prices.buckets, asking.get("lost", ())
+    request = going_on(request, inherited, day, pinned, lost, buckets=own)
     request = _by_what_is_known(day, request, history, pins, holds)
     tiny = bytes_at_hand(pins, chain) < TINY_BYTES
     heirs = 0 if by_itself else spec.policy.inherit_days - inherited.days

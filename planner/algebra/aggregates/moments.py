@@ -244,14 +244,14 @@ def correlation(count: Scalar, _: tuple[Scalar, ...], sums: tuple[Scalar, ...]) 
 
 
 def skewness(count: Scalar, _: tuple[Scalar, ...], sums: tuple[Scalar, ...]) -> Scalar:
-    """How much longer one tail is: NULL over no rows, and of a constant."""
+    """The mean cube of deviations over that of their usual size; NULL of none, and of a constant."""
     squares, cubes = sums
     root = Call("sqrt", (_over(_not_zero(squares), _degrees(count, sample=False)),), DOUBLE)
     return _where_x_varies(squares, _over(cubes, _times(_not_zero(squares), root)))
 
 
 def kurtosis(count: Scalar, _: tuple[Scalar, ...], sums: tuple[Scalar, ...]) -> Scalar:
-    """How heavy the tails are, less 3, which they are of a normal distribution."""
+    """The same of fourth powers, less 3, which a normal distribution has."""
     squares, _cubed, fourth = sums
     some = _not_zero(squares)
     ratio = _over(_times(_degrees(count, sample=False), fourth), _times(some, some))
