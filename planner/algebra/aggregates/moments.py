@@ -244,7 +244,7 @@ def correlation(count: Scalar, _: tuple[Scalar, ...], sums: tuple[Scalar, ...]) 
 
 
 def skewness(count: Scalar, _: tuple[Scalar, ...], sums: tuple[Scalar, ...]) -> Scalar:
-    """The mean cube of deviations over that of their usual size; NULL of none, and of a constant."""
+    """The mean cube of deviations in units of the standard one; NULL of none and of a constant."""
     squares, cubes = sums
     root = Call("sqrt", (_over(_not_zero(squares), _degrees(count, sample=False)),), DOUBLE)
     return _where_x_varies(squares, _over(cubes, _times(_not_zero(squares), root)))
