@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from scripts.mutations.aggregates import AGGREGATES
 from scripts.mutations.declarations import DECLARATIONS
+from scripts.mutations.early import EARLY
 from scripts.mutations.front import FRONT
 from scripts.mutations.inheriting import INHERITING
 from scripts.mutations.machine import MACHINE
@@ -27,6 +28,7 @@ MUTATIONS = (
     *SOURCES,
     *REPAIRS,
     *INHERITING,
+    *EARLY,
     *MACHINE,
 )
 """Every mutation, in the order in which they are tried."""

@@ -44,7 +44,27 @@ AGGREGATES = (
     ),
     Mutation(
         "deviations: parts with other means only added up", "planner/algebra/aggregates/moments.py",
-        'within = Call("+", (given, _times(rows, between)), DOUBLE)', "within = given",
+        "return _plus(sums[product], _times(rows, _times(apart[i], apart[j])))",
+        "return sums[product]",
+    ),
+    Mutation(
+        "deviations: cubes of parts as if their means were that of all",
+        "planner/algebra/aggregates/moments.py",
+        "    for fewer in range(_PAIR, order):\n", "    for fewer in ():\n",
+        suite=("tests/properties/test_aggregate_days.py", "-k", "shapes"),
+    ),
+    Mutation(
+        "lists: in the order of something else", "planner/props/lists.py",
+        " and call.args[0] == call.args[-1]:", ":", suite=("tests/planner/props/test_lists.py",),
+    ),
+    Mutation(
+        "lists: a text of none is empty", "planner/algebra/aggregates/simple_states.py",
+        'return where_more_than(Call("size", (values,), INT), Literal("0", INT), joined)',
+        "return joined", suite=("tests/properties/test_lists.py", "-m", "not spark"),
+    ),
+    Mutation(
+        "lists: as long as a value", "planner/stats/group_values.py",
+        "gathered.width * size if gathered else", "", suite=("tests/planner/props/test_lists.py",),
     ),
     Mutation(
         "deviations: the mean of a constant is off by its last bit",

@@ -22,8 +22,7 @@ PLANNER = (
     ),
     Mutation(
         "opened sets: a run costs nothing to start", "planner/materialize/opened_sets.py",
-        "self._weights[following] * (self._start + round(self._work * share))",
-        "self._weights[following] * round(self._work * share)", suite=(_OPENED_SETS,),
+        "(self._starts[following] + round(work))", "round(work)", suite=(_OPENED_SETS,),
     ),
     Mutation(
         "opened sets: a run that gives the result is passed over",

@@ -120,11 +120,13 @@ def test_where_it_is_not_installed_spark_does_it(case: EarlyCase, monkeypatch):
 
 def test_too_much_to_read_is_left_to_spark(case: EarlyCase, monkeypatch):
     """What a run reads counts, not what there is: of a source, what has come."""
+    case.deliver("large", *((number, number**3) for number in range(20_000)))
     first = case.begin()
     case.commit(first)
     much = sum(path.stat().st_size for path in case.orders.iterdir())
     case.deliver("b", (1, 30))
-    monkeypatch.setattr(exact_engines, "MOST_READ_BYTES", much + 2000)
+    assert much > 100_000
+    monkeypatch.setattr(exact_engines, "MOST_READ_BYTES", much // 2)
     assert case.prepare(first.at.generation, 2).engine == "sail"
     monkeypatch.setattr(exact_engines, "MOST_READ_BYTES", 10)
     second = case.prepare(first.at.generation, 2)

@@ -3,15 +3,25 @@ prices, so where all prices of early runs are half as high, the plan is that of 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 
 from forerun.include.engines import ENGINES
 from forerun.planner import api
+from forerun.planner.algebra.relational import Relation
 from forerun.planner.contract import Plan
 from forerun.planner.cost.prices import SPARK, STARTS, Prices
+from forerun.planner.materialize.diss import BudgetStep
+from forerun.planner.materialize.diss_actions import steps_of
 from forerun.planner.request import Method, PlanRequest, Problem, ivm
+from forerun.planner.stages import build
+from forerun.planner.temporal.alternatives import AlternativeEnumerator
+from forerun.planner.temporal.group_costs import DpProblem
+from forerun.planner.temporal.solution import ChainId
+from forerun.planner.temporal.solve import Solver
+from tests.planner.materialize.test_budget import Small
 from tests.planner.materialize.test_own_batch import request_of
 
 HALF = SPARK.times(0.5).with_prices({name: 0.5 * SPARK.of(name) for name in STARTS})
@@ -68,6 +78,40 @@ def test_work_times_the_prices_of_its_run_is_the_cost_of_a_stage(query: str) -> 
         for stage in run.stages:
             cost = sum(prices.of(name) * count for name, count in stage.work)
             assert cost == pytest.approx(stage.estimated_cost, rel=1e-4, abs=100), stage.title
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_so_they_are_where_bytes_are_weighed_against_costs(seed: int) -> None:
+    small = Small(seed)
+    early = frozenset(list(small.weights)[:-1])
+    given = small.day.alternatives
+    halved = {run: weight // 2 if run in early else weight for run, weight in small.weights.items()}
+    priced = steps_at(small, given.with_early(early, HALF), small.weights)
+    weighed = steps_at(small, given, halved)
+    assert [step.bytes for step in priced] == [step.bytes for step in weighed]
+    for one, other in zip(priced, weighed, strict=True):
+        assert one.cost == pytest.approx(other.cost, rel=1e-4)
+
+
+def steps_at(
+    small: Small, alternatives: AlternativeEnumerator, weights: Mapping[int, int]
+) -> tuple[BudgetStep[ChainId], ...]:
+    """What is kept by bytes, with what the day then costs."""
+    spans, twins = small.day.near.spans, small.day.twins
+    near = Solver(DpProblem(small.space, alternatives, spans, weights, twins=twins)).solve()
+    return steps_of(replace(small.day, alternatives=alternatives, near=near, weights=weights))
+
+
+def test_each_stage_is_written_for_the_engine_of_its_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def written(prices: Prices, _ids: object, relation: Relation) -> Relation:
+        seen.append(prices.flaws)
+        return relation
+
+    monkeypatch.setattr(build, "written_for", written)
+    api.plan(replace(asked("q03", prices=KEYLESS, early_prices=APART), method="progressive"))
+    assert set(seen) == {APART.flaws, frozenset()}
 
 
 def test_stages_are_written_for_the_engine_of_their_run() -> None:
