@@ -42,7 +42,7 @@ def groups(airflow_home, tmp_path_factory):
     del os.environ["FORERUN_TEST_ROOT"]
 
 
-def test_a_night_has_one_application_per_time_point(groups):
+def test_a_night_has_one_application_per_time_point(groups, capfd):
     states = groups.test("night", run_conf={"mode": "progressive"})
     assert states["dag"] == "success", states
     assert [states[f"at_{point}.run"] for point in (1, 2, 3)] == ["success"] * 3
@@ -53,6 +53,8 @@ def test_a_night_has_one_application_per_time_point(groups):
     assert groups.rows("night_count", "n", "most") == COUNTS
     assert groups.published(groups.pointer("night_total")) == [{"total": 27}]
     assert list(groups.commits("night_count")) == [1, 2, 3], "it takes part in all time points"
+    logged = "".join(capfd.readouterr())
+    assert "it is done by Sail, quick and without a JVM, on this worker" in logged
     assert states["night_total.run_2.publish"] == "success", "an early result"
     slots = json.loads((groups.root / "store" / "clusters" / "groups" / "slots.json").read_text())
     assert slots["leases"] == [], "its applications had cores, and have given them back"

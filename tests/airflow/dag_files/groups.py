@@ -20,7 +20,6 @@ from forerun.airflow import (
     Hours,
     MarkerFile,
     ReportGroup,
-    RunPolicy,
     RunTime,
     expect,
     group_dag,
@@ -94,11 +93,12 @@ def build(name: str, *reports: Any, late: str = "", **options: Any) -> Any:
     return group_dag(group, start_date=start, schedule=None, poll=0.5, **given, **options)
 
 
+POLICY = replace(sales_report().policy, early_engine="sail")
 night = build(
     "night",
-    report("night_revenue"),
-    report("night_count", sql=COUNT, policy=RunPolicy(runs=(RunTime(at="24:00"),))),
-    report("night_total", sql=TOTAL, policy=replace(sales_report().policy, results_at=(2,))),
+    report("night_revenue", policy=POLICY),
+    report("night_count", sql=COUNT, policy=replace(POLICY, runs=(RunTime(at="24:00"),))),
+    report("night_total", sql=TOTAL, policy=replace(POLICY, results_at=(2,))),
 )
 rough = build(
     "rough",
