@@ -292,7 +292,7 @@ _FOLDS: dict[str, Fold] = {
     "var_samp": _spread(sample=True), "var_pop": _spread(sample=False),
     "covar_samp": _spread(sample=True), "covar_pop": _spread(sample=False),
     **{f"regr_{what}": _line(what) for what in ("sxx", "syy", "sxy", "r2", "slope", "intercept")},
-    "skewness": _shape(3), "kurtosis": _shape(4),
+    "skewness": _shape(3), "kurtosis": _shape(4), "listagg": _listed(backwards=False),
     "regr_count": _count, "corr": _correlation,
     "bool_and": _every, "bool_or": _some, "first": _first,
     "any_value": _first, "last": _last, "collect_list": _collect, "collect_set": _collect_set,

@@ -23,7 +23,7 @@ from forerun.planner.algebra.relational import (
     Scan,
     UnionAll,
 )
-from forerun.planner.algebra.scalar import TRUE, Call, Ref
+from forerun.planner.algebra.scalar import TRUE, Call, Literal, Ref, Scalar
 from forerun.planner.algebra.types import (
     BIGINT,
     BOOLEAN,
@@ -51,6 +51,7 @@ TRUTH = Column(ColumnId(6), "t", BOOLEAN)
 PLACE = Column(ColumnId(7), "p", BIGINT)
 COLUMNS = (GROUP, SMALL, LARGE, MONEY, REAL, TRUTH, PLACE)
 NAMES = tuple(c.name for c in COLUMNS)
+WAYS = ("ASC", "DESC")
 KINDS = {
     "any": (0.1, -2.5, 3.0, 1e9, 1e9 + 1.0, -1e-9),
     "constant": (0.1,),
@@ -85,6 +86,12 @@ def calls_of(known: AggregateFunction) -> list[AggregateCall]:
     if known.arguments[0] == 2:
         second = (PLACE,) if chosen else (SMALL, MONEY, REAL)
         columns = list(product((SMALL, MONEY, REAL), second))
+    if known.gathers:
+        return [
+            AggregateCall(known.name, args, where=condition, determined=True, within=within)
+            for args, within in _lists(known)
+            for condition in (None, where)
+        ]
     if known.answer is Answer.ANY:  # with NULLs, and without
         return [
             AggregateCall(known.name, (Ref(c), *skips), where=condition)
@@ -98,6 +105,14 @@ def calls_of(known: AggregateFunction) -> list[AggregateCall]:
         for condition in (None, where)
     ]
     return [call for call in found if isinstance(partial_state(call, signed=False), State)]
+
+
+def _lists(known: AggregateFunction) -> list[tuple[tuple[Scalar, ...], str]]:
+    """Arguments of lists of which the order is known, and that order."""
+    if known.takes_order is None:
+        return [((Ref(c),), "") for c in (GROUP, SMALL, MONEY, TRUTH)]
+    between = Literal("-", STRING)
+    return [((Ref(GROUP), *more, Ref(GROUP)), way) for more in ((), (between,)) for way in WAYS]
 
 
 def value_from(

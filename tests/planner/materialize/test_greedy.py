@@ -132,8 +132,10 @@ def _with_few_chains(space: Space, rng: random.Random, count: int) -> Space:
 
 
 THREE_READERS = (
-    "WITH c AS (SELECT g, sum(v) AS x FROM r GROUP BY g) SELECT skewness(g) AS x FROM c "
-    "UNION ALL SELECT skewness(x) FROM c UNION ALL SELECT kurtosis(x) FROM c"
+    "WITH c AS (SELECT g, sum(v) AS x FROM r GROUP BY g) "
+    "SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY CAST(g AS DOUBLE)) AS x FROM c UNION ALL "
+    "SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY x) FROM c UNION ALL "
+    "SELECT percentile_disc(0.9) WITHIN GROUP (ORDER BY x) FROM c"
 )
 
 

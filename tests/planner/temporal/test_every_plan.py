@@ -61,7 +61,7 @@ QUERIES = (
     "SELECT DISTINCT g FROM r",
     "SELECT g, max(v) AS x FROM r GROUP BY g ORDER BY x LIMIT 3",
     "SELECT k, g FROM r WHERE EXISTS (SELECT 1 FROM s WHERE s.k = r.k)",
-    "SELECT g, skewness(v) AS m FROM r GROUP BY g",
+    "SELECT g, percentile_disc(0.5) WITHIN GROUP (ORDER BY v) AS m FROM r GROUP BY g",
     "SELECT g, v, rank() OVER (PARTITION BY g ORDER BY v) AS x FROM r",
     "SELECT g, count(*) AS n FROM (SELECT g, sum(v) OVER (PARTITION BY g) AS x FROM r) GROUP BY g",
     "SELECT x, count(*) AS n FROM (SELECT g, sum(v) AS x FROM r GROUP BY g) GROUP BY x",
