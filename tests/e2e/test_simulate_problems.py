@@ -73,7 +73,15 @@ class Losing:
         self._runner = runner
         self.engine = runner.engine
 
-    def run(self, plan_uris: Sequence[str], name: str, *, tiny: bool, lifted: str = "") -> Used:
+    def run(
+        self,
+        plan_uris: Sequence[str],
+        name: str,
+        *,
+        tiny: bool,
+        lifted: str = "",
+        early_engine: str = "",
+    ) -> Used:
         root, key = split_uri(plan_uris[0])
         store = open_store(root)
         plan = decode_plan(store.get(key))

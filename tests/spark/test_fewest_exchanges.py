@@ -61,7 +61,15 @@ class WatchedRunner(InProcessRunner):
         self.watched = Watched(started.session)
         self.runs: list[Executed] = []
 
-    def run(self, plan_uris: Sequence[str], name: str, *, tiny: bool, lifted: str = "") -> Used:
+    def run(
+        self,
+        plan_uris: Sequence[str],
+        name: str,
+        *,
+        tiny: bool,
+        lifted: str = "",
+        early_engine: str = "",
+    ) -> Used:
         self.watched.work()
         used = super().run(plan_uris, name, tiny=tiny)
         self.runs.append(self.watched.work())

@@ -88,7 +88,15 @@ class LosingRunner(SparkRunner):
     lose_in: str
     lost = False
 
-    def run(self, plan_uris: Sequence[str], name: str, *, tiny: bool, lifted: str = "") -> Used:
+    def run(
+        self,
+        plan_uris: Sequence[str],
+        name: str,
+        *,
+        tiny: bool,
+        lifted: str = "",
+        early_engine: str = "",
+    ) -> Used:
         if name != self.lose_in:
             return super().run(plan_uris, name, tiny=tiny)
         ended = threading.Event()

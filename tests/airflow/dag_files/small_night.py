@@ -37,7 +37,7 @@ ONE_RUN = Cluster(
 class RunHere(SubmitUnits):
     """Does the run in its own process: spark-submit, which starts a JVM, has its own tests."""
 
-    def make_ready(self, store: str, *, tiny: bool) -> None:
+    def make_ready(self, store: str, *, tiny: bool, early_engine: str = "") -> None:
         """Nothing is submitted."""
 
     def submit(self, context: Any, plans: Any, *options: str) -> None:
