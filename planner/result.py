@@ -85,6 +85,17 @@ class PlanResult:
         return self.compared.best.families
 
     @property
+    def kept_now(self) -> tuple[Relation, ...]:
+        """Return the relations of which the current run keeps the rows or states, as the query or a
+        rule wrote them."""
+        chosen, current = self.decision.chosen, self.request.current
+        if chosen.extracted is None or current not in chosen.opened:
+            return ()
+        now = chosen.opened.index(current)
+        kept = sorted(kept for kept, index in chosen.extracted.used if index == now)
+        return tuple(self.families.relation(self.families.slot(one)) for one in kept)
+
+    @property
     def decision(self) -> PlanDecision:
         return self.compared.best.decision
 

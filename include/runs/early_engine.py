@@ -4,7 +4,8 @@ it and what it keeps is what Spark would have kept.
 An application of Spark takes its ten seconds however little a run has to do. The final run, and
 every other one that readers get a result of, stays the engine's that the day has; it reads what the
 small one has kept as plain files. So nothing is kept by a key on such a day. Where that makes the
-day dearer by estimate, or the small engine has too much to read, it is Spark's as ever.
+day dearer by estimate, or the small engine has too much to read, it is Spark's as ever. What the
+query does above all that is kept is for the final run, and may be anything.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ from importlib.util import find_spec
 from forerun.include.days.handle import Day
 from forerun.include.days.manifests import read_manifest
 from forerun.include.engines import EngineSpec, engine_spec
-from forerun.include.runs.exact_engines import why_not_as_planned, why_not_exact
+from forerun.include.runs.exact_engines import why_not_as_planned, why_not_on_day
 from forerun.include.sources.delivery import read_pin
 from forerun.include.state.inherited import read_inherited
 from forerun.include.state.records import Pin
 from forerun.planner.contract import FamilyInput, Plan
 from forerun.planner.request import PlanRequest, Settings
+from forerun.planner.result import PlanResult
 
 DEARER = "it is cheaper without, by estimate"
 
@@ -59,17 +61,21 @@ def early_engine_of(day: Day, run: int, pins: Mapping[str, Pin]) -> EarlyEngine:
     engine = engine_spec(named)
     if find_spec(engine.package) is None:
         return EarlyEngine(why=f"{engine.package} is not installed where runs are planned")
-    if reasons := why_not_exact(engine, day, pins, gives_result=False):
+    if reasons := why_not_on_day(day, pins):
         return EarlyEngine(why="; ".join(reasons))
     return EarlyEngine(engine=engine)
 
 
-def why_not_as_early(early: EarlyEngine, day: Day, plan: Plan) -> str:
-    """Say why the early engine is not to execute the run that was planned for it; "" if it is."""
+def why_not_as_early(early: EarlyEngine, day: Day, found: PlanResult) -> str:
+    """Say why the early engine is not to execute the run that was planned for it, by what it would
+    keep and how much it reads; "" if it is."""
     if early.engine is None:
         return ""
-    size = sum(_bytes_read(day, plan))
-    return "; ".join(why_not_as_planned(early.engine, day, plan, size))
+    reasons = why_not_as_planned(early.engine, day, found.plan, sum(_bytes_read(day, found.plan)))
+    if early.engine.why_not_exact is not None:
+        for relation in found.kept_now:
+            reasons += early.engine.why_not_exact(relation, found.request.sources)
+    return "; ".join(dict.fromkeys(reasons))
 
 
 def _bytes_read(day: Day, plan: Plan) -> Iterator[int]:

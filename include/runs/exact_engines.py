@@ -51,11 +51,8 @@ def settings_on(engine: EngineSpec) -> Settings:
     return Settings(prices=engine.prices, own_batch="always", small_sides=False)
 
 
-def why_not_exact(
-    engine: EngineSpec, day: Day, pins: Mapping[str, Pin], *, gives_result: bool = True
-) -> list[str]:
-    """Say why an engine may compute other values for a day over these pins than Spark would. A run
-    that ``gives_result`` checks what is expected of it."""
+def why_not_exact(engine: EngineSpec, day: Day, pins: Mapping[str, Pin]) -> list[str]:
+    """Say why an engine may compute other values for a day over these pins than Spark would."""
     if engine.why_not_exact is None:
         return []
     sources = sources_at(day, pins, TimePoint(weight=1.0))
@@ -65,16 +62,24 @@ def why_not_exact(
         allowed_functions=allowed_functions(),
         parameters=day.parameters,
     )
-    reasons = list(engine.why_not_exact(query.relation, sources))
-    reasons += [said for pin in pins.values() if (said := why_not_by_files(pin.name, pin.files))]
-    for source in day.spec.sources:
-        if (read_as := format_of(source.format).engine_format) != "parquet":
-            reasons.append(f"the files of {source.name} are read by Spark's reader of {read_as}")
+    reasons = [*engine.why_not_exact(query.relation, sources), *why_not_on_day(day, pins)]
+    if day.spec.expectations:
+        reasons.append("what is expected of its result is checked by Spark")
+    return reasons
+
+
+def why_not_on_day(day: Day, pins: Mapping[str, Pin]) -> list[str]:
+    """Say why an engine may read other values on a day than Spark would, whatever it computes."""
+    reasons = [said for pin in pins.values() if (said := why_not_by_files(pin.name, pin.files))]
+    reasons += [
+        f"the files of {source.name} are read by Spark's reader of {read_as}"
+        for source in day.spec.sources
+        if (read_as := format_of(source.format).engine_format) != "parquet"
+    ]
     if not day.spec.session.ansi:
         reasons.append("its session is without ANSI mode")
-    expected = gives_result and day.spec.expectations
-    if expected or any(source.expectations for source in day.spec.sources):
-        reasons.append("its expectations are checked by Spark")
+    if any(source.expectations for source in day.spec.sources):
+        reasons.append("what is expected of its sources is checked by Spark")
     return reasons
 
 

@@ -231,7 +231,7 @@ def planned(asked: AskedRun) -> PreparedRun:
 def _on_cheaper_engine(asked: AskedRun, found: PlanResult) -> tuple[AskedRun, PlanResult]:
     """Plan an early run for the day's own engine, too, which keeps rows by a key, and return the
     cheaper one."""
-    why = why_not_as_early(asked.early, asked.day, found.plan)
+    why = why_not_as_early(asked.early, asked.day, found)
     own = asked.on_one_engine(why or DEARER)
     result = plan(own.request)
     if why or result.plan.estimated_cost < found.plan.estimated_cost:

@@ -112,7 +112,7 @@ def _planned_together(asked: list[_Member]) -> tuple[list[_Member], GroupPlan]:
 def _why_not_early(asked: AskedRun, result: PlanResult | ForerunError) -> str:
     if isinstance(result, ForerunError) or not asked.early.does(asked.request):
         return ""
-    return why_not_as_early(asked.early, asked.day, result.plan)
+    return why_not_as_early(asked.early, asked.day, result)
 
 
 def _group_of(asked: Sequence[_Member]) -> GroupPlan:

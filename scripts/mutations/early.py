@@ -52,16 +52,19 @@ EARLY = (
     ),
     Mutation(
         "early engine: what is not exact", "include/runs/early_engine.py",
-        "if reasons := why_not_exact(engine, day, pins, gives_result=False):", "if reasons := []:",
-        suite=_CHOSEN,
+        "for relation in found.kept_now:", "for relation in ():", suite=_CHOSEN,
+    ),
+    Mutation(
+        "early engine: files and expectations", "include/runs/early_engine.py",
+        "if reasons := why_not_on_day(day, pins):", "if reasons := []:", suite=_CHOSEN,
     ),
     Mutation(
         "early engine: files of another reader", "include/runs/exact_engines.py",
-        '.engine_format) != "parquet":', '.engine_format) == "":', suite=_CHOSEN,
+        '.engine_format) != "parquet"', '.engine_format) == ""', suite=_CHOSEN,
     ),
     Mutation(
         "early engine: however much it reads", "include/runs/early_engine.py",
-        "size = sum(_bytes_read(day, plan))", "size = 0", suite=_CHOSEN,
+        "found.plan, sum(_bytes_read(day, found.plan)))", "found.plan, 0)", suite=_CHOSEN,
     ),
     Mutation(
         "early engine: what was read before counts again", "include/runs/early_engine.py",

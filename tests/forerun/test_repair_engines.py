@@ -74,7 +74,7 @@ def test_expectations_are_checked_by_spark(looked: LookedAt):
         looked.day.spec, expectations=(expect("expect_column_values_to_not_be_null", column="k"),)
     )
     checked = replace(looked, day=replace(looked.day, spec=spec))
-    with pytest.raises(NotExactError, match="its expectations are checked by Spark"):
+    with pytest.raises(NotExactError, match="what is expected of its result"):
         repair_on(SAIL, checked)
 
 

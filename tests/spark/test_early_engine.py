@@ -21,12 +21,12 @@ from tests.properties.execute import RefusedError
 from tests.properties.generate import changelog_case, random_case
 from tests.spark.rolling_days import RollingDays
 from tests.spark.stored_days import DAY, StoredDay
-from tests.spark.test_repaired_by_sail import is_exact
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1800)]
 
-CHUNK, CHUNKS, SEEDS = 5, 12, 50
-"""So many days are tried of so many seeds, the first that are exact on the small engine."""
+CHUNK, CHUNKS = 6, 12
+SEEDS = 4 * CHUNK
+"""So many seeds are there for the days of a test, of which some cannot be tried."""
 
 
 @pytest.mark.parametrize("start", starts(76_000, CHUNKS * SEEDS, SEEDS, fast=SEEDS))
@@ -43,7 +43,7 @@ def test_days_with_early_runs_on_sail_equal_batch(
         except Exception as error:
             raise AssertionError(f"{case.name}: {case.query.sql}\n{error}") from error
         done += _engines(day)
-    assert done["sail"] >= CHUNK // 2
+    assert done["sail"] >= 2
     assert done["spark"] >= CHUNK // 2
 
 
@@ -72,12 +72,10 @@ def test_rolling_days_with_early_runs_on_sail_equal_batch(
 
 
 def _cases(start: int) -> Iterator[Case]:
-    """Yield cases of which all is exact on the small engine, every other one with updates."""
+    """Yield cases, every other one with updates."""
     for seed in range(start, start + SEEDS):
         made = changelog_case if seed % 2 else random_case
-        case = replace(made(seed, for_sail=True), early=seed % 3 > 0)
-        if is_exact(case):
-            yield case
+        yield replace(made(seed, for_sail=True), early=seed % 3 > 0)
 
 
 def _engines(day: StoredDay) -> Counter[str]:

@@ -24,6 +24,7 @@ from tests.include.days.day_cases import EARLY, NOW, DayCase
 from tests.spark.stored_days import pretended
 
 SAIL = ENGINES["sail"]
+ABOVE = "SELECT k, count(*) AS n FROM orders WHERE abs(v) > 3 GROUP BY k"
 NO_NULL = expect("expect_column_values_to_not_be_null", column="v")
 
 
@@ -86,8 +87,8 @@ def test_nothing_is_kept_by_a_key_on_such_a_day(case: EarlyCase, monkeypatch):
 
 @pytest.mark.parametrize(
     ("changes", "why"),
-    [({"sql": "SELECT k, stddev(v) AS s FROM orders GROUP BY k"}, "was not compared with Spark"),
-     ({"checked": True}, "its expectations are checked by Spark")],
+    [({"sql": ABOVE}, "was not compared with Spark"),
+     ({"checked": True}, "what is expected of its sources is checked by Spark")],
 )  # fmt: skip
 def test_what_may_be_other_there_is_left_to_spark(case: EarlyCase, changes, why):
     if changes.pop("checked", False):
@@ -96,6 +97,15 @@ def test_what_may_be_other_there_is_left_to_spark(case: EarlyCase, changes, why)
     prepared = case.begin(replace(case.spec, **changes))
     assert prepared.engine == ""
     assert why in prepared.why_not_early
+
+
+def test_what_waits_for_the_final_run_may_be_anything(case: EarlyCase):
+    """The sums are exact; their logarithm is taken, and numbered, in the final run alone."""
+    sums = "SELECT k, sum(v) AS total FROM orders GROUP BY k"
+    above = "SELECT k, ln(total) AS l, row_number() OVER (ORDER BY total, k) AS n"
+    prepared = case.begin(replace(case.spec, sql=f"{above} FROM ({sums}) q"))
+    assert (prepared.engine, prepared.why_not_early) == ("sail", "")
+    assert prepared.result.plan.run.stages
 
 
 def test_what_is_expected_of_the_result_is_checked_by_the_final_run(case: EarlyCase):
