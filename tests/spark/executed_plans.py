@@ -36,10 +36,12 @@ class Watched:
 
     def __init__(self, session: Any) -> None:
         self._store = session._jsparkSession.sharedState().statusStore()
+        self._bus = session.sparkContext._jsc.sc().listenerBus()
         self._seen = self._store.executionsCount()
 
     def work(self) -> Executed:
         """What was executed since this was asked before, or since the start."""
+        self._bus.waitUntilEmpty()  # the store hears of what was executed a little later
         found = self._store.executionsList(self._seen, 10_000)
         self._seen += found.size()
         total = Executed()
