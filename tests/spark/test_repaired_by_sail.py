@@ -109,7 +109,7 @@ def test_generated_days_of_spark_are_repaired_by_sail(sessions, sail: SailEngine
     done = 0
     for seed in range(74_000, 74_400):
         case = random_case(seed, for_sail=True)
-        if not _is_exact(case):
+        if not is_exact(case):
             continue
         day = RepairedDay(
             case, tmp_path / case.name, *sessions, seed=2 * seed + 1, repaired_by=sail
@@ -126,7 +126,7 @@ def test_generated_days_of_spark_are_repaired_by_sail(sessions, sail: SailEngine
     assert found["changed by delta"] + found["vanished by delta"] >= 1
 
 
-def _is_exact(case: Case) -> bool:
+def is_exact(case: Case) -> bool:
     sources = [
         Source(
             name=name,
