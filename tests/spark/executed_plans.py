@@ -37,16 +37,26 @@ class Watched:
     def __init__(self, session: Any) -> None:
         self._store = session._jsparkSession.sharedState().statusStore()
         self._bus = session.sparkContext._jsc.sc().listenerBus()
-        self._seen = self._store.executionsCount()
+        self._seen = -1
+        newest = next(self._newest(), None)
+        self._seen = -1 if newest is None else newest.executionId()
+
+    def _newest(self) -> Iterator[Any]:
+        """Yield what was executed since, the newest first. The store forgets old executions, so
+        they are told by their ids and not by their places."""
+        self._bus.waitUntilEmpty()  # it hears of what was executed a little later
+        kept = self._store.executionsList()
+        for place in reversed(range(kept.size())):
+            execution = kept.apply(place)
+            if execution.executionId() <= self._seen:
+                return
+            yield execution
 
     def work(self) -> Executed:
         """What was executed since this was asked before, or since the start."""
-        self._bus.waitUntilEmpty()  # the store hears of what was executed a little later
-        found = self._store.executionsList(self._seen, 10_000)
-        self._seen += found.size()
-        total = Executed()
-        for number in range(found.size()):
-            execution = found.apply(number)
+        found, total = list(self._newest()), Executed()
+        self._seen = max((one.executionId() for one in found), default=self._seen)
+        for execution in found:
             if execution.jobs().isEmpty():
                 continue
             total.jobs += execution.jobs().size()
