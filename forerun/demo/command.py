@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
 from forerun import console
 from forerun.demo.page import PageReport, Tiles, page
@@ -50,16 +51,8 @@ class _LikeAirflow(SparkRunner):
     def __init__(self, logs: Path) -> None:
         super().__init__(logs, MASTER, memory=_HEAP)
 
-    def run(
-        self,
-        plan_uris: Sequence[str],
-        name: str,
-        *,
-        tiny: bool,
-        lifted: str = "",
-        early_engine: str = "",
-    ) -> Used:
-        super().run(plan_uris, name, tiny=tiny, lifted=lifted, early_engine=early_engine)
+    def run(self, plan_uris: Sequence[str], name: str, **how: Any) -> Used:
+        super().run(plan_uris, name, **how)
         return Used()
 
 

@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -73,15 +74,7 @@ class Losing:
         self._runner = runner
         self.engine = runner.engine
 
-    def run(
-        self,
-        plan_uris: Sequence[str],
-        name: str,
-        *,
-        tiny: bool,
-        lifted: str = "",
-        early_engine: str = "",
-    ) -> Used:
+    def run(self, plan_uris: Sequence[str], name: str, **how: Any) -> Used:
         root, key = split_uri(plan_uris[0])
         store = open_store(root)
         plan = decode_plan(store.get(key))
@@ -91,7 +84,7 @@ class Losing:
             changed = replace(plan.run, stages=(*before, less))
             runs = tuple(changed if r is plan.run else r for r in plan.runs)
             store.put(key, encode_plan(replace(plan, runs=runs)))
-        return self._runner.run(plan_uris, name, tiny=tiny)
+        return self._runner.run(plan_uris, name, **how)
 
 
 def test_an_early_result_that_differs_is_said_and_fails_the_day(

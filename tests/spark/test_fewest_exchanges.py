@@ -61,17 +61,9 @@ class WatchedRunner(InProcessRunner):
         self.watched = Watched(started.session)
         self.runs: list[Executed] = []
 
-    def run(
-        self,
-        plan_uris: Sequence[str],
-        name: str,
-        *,
-        tiny: bool,
-        lifted: str = "",
-        early_engine: str = "",
-    ) -> Used:
+    def run(self, plan_uris: Sequence[str], name: str, **how: Any) -> Used:
         self.watched.work()
-        used = super().run(plan_uris, name, tiny=tiny)
+        used = super().run(plan_uris, name, **how)
         self.runs.append(self.watched.work())
         return used
 

@@ -88,22 +88,14 @@ class LosingRunner(SparkRunner):
     lose_in: str
     lost = False
 
-    def run(
-        self,
-        plan_uris: Sequence[str],
-        name: str,
-        *,
-        tiny: bool,
-        lifted: str = "",
-        early_engine: str = "",
-    ) -> Used:
+    def run(self, plan_uris: Sequence[str], name: str, **how: Any) -> Used:
         if name != self.lose_in:
-            return super().run(plan_uris, name, tiny=tiny)
+            return super().run(plan_uris, name, **how)
         ended = threading.Event()
         killer = threading.Thread(target=self._kill_when_busy, args=[ended])
         killer.start()
         try:
-            used = super().run(plan_uris, name, tiny=tiny)
+            used = super().run(plan_uris, name, **how)
         finally:
             ended.set()
             killer.join()

@@ -276,7 +276,7 @@ class PlanUnits(RepeatableOperator):
         if run.engine:
             self.log.info("it is done by %s, on this worker", engine_spec(run.engine).about)
         if run.why_not_early:
-            self.log.info("no engine of its own does it: %s", run.why_not_early)
+            self.log.info("the early engine does not do it: %s", run.why_not_early)
         if run.result is None:
             return
         if unit.opened.dry_run:
