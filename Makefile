@@ -120,7 +120,7 @@ bench-methods: setup ## cost of all methods against each alone, estimated or EXE
 bench-scale: setup ## throughput by deliveries a day and by workers, resumable (SF=1): docs/lab/benchmarks.md
 	.venv/bin/python -m tests.benchmarks scale --scale $(or $(SF),1)
 
-bench-tpch: setup ## TPC-H's 22 queries executed against batch, resumable (SF=10, IN=sail): docs/lab/benchmarks.md
+bench-tpch: setup ## TPC-H's 22 queries executed against batch, resumable (SF=10, IN=sail or early): docs/lab/benchmarks.md
 	.venv/bin/python -m tests.benchmarks executed tpch --scale $(or $(SF),10) $(if $(IN),--in $(IN))
 
 bench-tpcds: setup ## TPC-DS's 99 queries (fetched) executed against batch (SF=1, IN=session): docs/lab/benchmarks.md
