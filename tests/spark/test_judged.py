@@ -56,6 +56,7 @@ def of(text: str) -> Question:
         "date_add(MONTH, 1, d)", "timestampdiff(HOUR, ts, ts)", "s LIKE 'a!%' ESCAPE '!'",
         "s NOT LIKE ALL ('a', 'b')", "position('a' IN s)", "overlay(s PLACING 'a' FROM 1)",
         "now() > ts", "TIMESTAMP'now'", "rand() + a", "uuid()", "-9223372036854775808L",
+            "rand() * rand(5) + a * b",
         "a -- from C:\\data\\\n + 1\n", "a -- from C:\\data\n + 1\n", "a /* -- */ /* /* */ */",
         "x OR a IN (SELECT b FROM t)", "count(DISTINCT a, b) FILTER (WHERE x)",
     ],
@@ -79,6 +80,8 @@ def test_spark_reads_it_the_same(spark, expression):
         ("SELECT TIMESTAMP'2020-01-01 00:00:00' FROM t", "SELECT TIMESTAMP'2020-01-02' FROM t"),
         ("SELECT a FROM t LIMIT 10", "SELECT a FROM t LIMIT 11"),
         ("SELECT a FROM t, t u", "SELECT t.a FROM t LEFT JOIN t u ON true"),
+        ("SELECT rand() + a FROM t", "SELECT rand() + b FROM t"),
+        ("SELECT rand() + rand(5) FROM t", "SELECT rand() + rand(6) FROM t"),
         ("SELECT CAST(s AS DATE) FROM t", "SELECT TRY_CAST(s AS DATE) FROM t"),
     ],
 )
