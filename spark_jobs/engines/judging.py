@@ -126,7 +126,9 @@ def _same_but_for_chance(texts: list[list[str]], readings: list[list[str]]) -> b
     seeds and the numbers of columns that EXISTS becomes are other ones in each analysis."""
     for one, again in combinations(texts, 2):
         chance = _given_by_chance(one, again)
-        for other in readings if chance is not None else ():
+        if chance is None:
+            continue
+        for other in readings:
             if len(one) == len(other) and _different(one, other) <= chance:
                 return True
     return False
