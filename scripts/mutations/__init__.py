@@ -15,6 +15,7 @@ from scripts.mutations.rules import RULES
 from scripts.mutations.sources import SOURCES
 from scripts.mutations.stages import STAGES
 from scripts.mutations.store import STORE
+from scripts.mutations.tables import TABLES
 
 MUTATIONS = (
     *DECLARATIONS,
@@ -26,6 +27,7 @@ MUTATIONS = (
     *STAGES,
     *STORE,
     *SOURCES,
+    *TABLES,
     *REPAIRS,
     *INHERITING,
     *EARLY,

@@ -13,7 +13,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,8 @@ from forerun.planner.errors import ForerunError
 from forerun.spark_jobs.engines.sail import start_sail
 from tests.spark.lake import pinned, read
 
-COLUMNS = {"k": "BIGINT", "v": "STRING", "dt": "DATE"}
+COLUMNS = {"k": "BIGINT", "v": "STRING", "dt": "DATE", "n": "STRUCT<x: BIGINT>"}
+RENAMED = {"key": "BIGINT", "w": "STRING", "dt": "DATE", "n": "STRUCT<y: BIGINT>"}
 ON_WRITE = [f"'write.{what}.mode' = " for what in ("delete", "update", "merge")]
 COPIES, MARKS = (
     ", ".join(f"{mode}'{how}'" for mode in ON_WRITE) for how in ("copy-on-write", "merge-on-read")
@@ -43,7 +44,8 @@ DELTA = {
 
 CHANGES = ("append_only", "changelog")
 _MERGE = """
-MERGE INTO {} t USING (SELECT 3L AS k, 'm' AS v, DATE'2026-03-01' AS dt) s ON t.k = s.k
+MERGE INTO {} t USING (SELECT 3L AS k, 'm' AS v, DATE'2026-03-01' AS dt,
+named_struct('x', 1L) AS n) s ON t.k = s.k
 WHEN MATCHED THEN UPDATE SET v = 'm' WHEN NOT MATCHED THEN INSERT *
 """
 
@@ -58,6 +60,7 @@ class Table:
     form: str
     name: str
     catalog: str = ""
+    columns: dict[str, str] = field(default_factory=COLUMNS.copy)
 
     @property
     def path(self) -> str:
@@ -70,12 +73,12 @@ class Table:
 
     def source(self, change: str) -> SourceSpec:
         return SourceSpec(
-            name=self.name, path=self.path, columns=COLUMNS, format=self.form,
+            name=self.name, path=self.path, columns=self.columns, format=self.form,
             catalog=self.catalog, complete_when=ClockTime(), change=change,
         )  # fmt: skip
 
     def pins(self) -> list[Pin]:
-        folder = self.folder / f"pins-{self.form}"
+        folder = self.folder / f"pins-{self.form}-{'-'.join(self.columns)}"
         return [pinned(folder, self.source(change)) for change in CHANGES]
 
     def outcome(self) -> str:
@@ -86,7 +89,7 @@ class Table:
             ]
         except ForerunError as error:
             return error.code
-        theirs = self.session.sql(f"SELECT k, v, dt FROM {self.sql}").collect()
+        theirs = self.session.sql(f"SELECT {', '.join(self.columns)} FROM {self.sql}").collect()
         right = sorted(map(tuple, theirs), key=repr)
         return "same" if all(rows == right for rows in found) else "other rows"
 
@@ -94,14 +97,14 @@ class Table:
         for number in range(3):
             self.session.sql(
                 f"INSERT INTO {self.sql} SELECT id + {number * 10}, concat('it''s ', id % 2), "
-                "DATE'2026-03-01' FROM range(6)"
+                "DATE'2026-03-01', IF(id = 3, NULL, named_struct('x', id)) FROM range(6)"
             )
         came = self.outcome()
         yield "append", came
         if came == "same":
             yield self._compacted("compaction", compacted)
         for what, text in (
-            ("append after it", "INSERT INTO {} VALUES (99, 'z', DATE'2026-03-02')"),
+            ("append after it", "INSERT INTO {} VALUES (99, 'z', DATE'2026-03-02', NULL)"),
             ("delete", "DELETE FROM {} WHERE k IN (1, 11)"),
             ("update", "UPDATE {} SET v = 'u' WHERE k = 2"),
             ("merge", _MERGE),
@@ -111,6 +114,23 @@ class Table:
         if came == "same":
             yield self._compacted("compaction of what was changed", compacted)
             yield "after all", self.outcome()
+            if self.form == "iceberg" or self.name == "mapped":
+                yield from self._renamed()
+
+    def _renamed(self) -> Iterator[tuple[str, str]]:
+        """Give all columns other names, the partition column and one inside of a column, too."""
+        for old, new in (("k", "key"), ("v", "w"), ("n.x", "y")):
+            self.session.sql(f"ALTER TABLE {self.sql} RENAME COLUMN {old} TO {new}")
+        self.columns = RENAMED
+        yield "renamed", self.outcome()
+        for text in (
+            "INSERT INTO {} VALUES (50, 'n', DATE'2026-03-01', named_struct('y', 7L))",
+            "DELETE FROM {} WHERE key = 4",
+            "ALTER TABLE {} ADD COLUMN k BIGINT",
+        ):
+            self.session.sql(text.format(self.sql))
+        self.columns = {**RENAMED, "k": "BIGINT"}
+        yield "names that are given again", self.outcome()
 
     def _compacted(self, step: str, text: str) -> tuple[str, str]:
         before = [pin.files for pin in self.pins()]
@@ -127,7 +147,8 @@ def main(folder: Path, jars: str) -> None:
     }
     session, sail, found = _session(folder, jars), start_sail(), list[tuple[str, str, str]]()
     session.sql("CREATE NAMESPACE lake.shop")
-    of_table = "(k BIGINT, v STRING, dt DATE) USING {} PARTITIONED BY (dt, v) TBLPROPERTIES ({})"
+    columns = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
+    of_table = f"({columns}) USING {{}} PARTITIONED BY (dt, v) TBLPROPERTIES ({{}})"
     for name, said in ICEBERG.items():
         table = Table(session, sail, folder, "iceberg", name, f"lake.shop.{name}")
         session.sql(f"CREATE TABLE {table.sql} {of_table.format('iceberg', said)}")

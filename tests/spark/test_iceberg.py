@@ -5,8 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import json
 import random
+import shutil
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +27,10 @@ from pyiceberg.manifest import (
     ManifestWriterV2,
 )
 from pyiceberg.table import Table
-from pyiceberg.table.snapshots import Operation, Summary
+from pyiceberg.table.snapshots import Operation, Snapshot, Summary
 from pyiceberg.table.update.snapshot import _FastAppendFiles, _OverwriteFiles
-from pyiceberg.types import StringType
+from pyiceberg.typedef import Record
+from pyiceberg.types import LongType, StringType
 from pyiceberg.utils.config import Config
 
 from forerun.include.reports.spec import ClockTime, SourceSpec, SpecError
@@ -36,6 +38,9 @@ from forerun.include.sources.delivery import SourceChangedError, delivery, verif
 from forerun.include.sources.files import SourcePathError
 from forerun.include.sources.table_formats import TableFormatError
 from forerun.include.sources.tables.iceberg_deletes import DeleteFiles
+from forerun.include.sources.tables.iceberg_files import data_files
+from forerun.include.sources.unread import SourceFileError
+from forerun.spark_jobs.engines.sail import start_sail
 from tests.oracles.values import Row
 from tests.spark.lake import COLUMNS, DAY, ENGINES, pinned, read
 from tests.spark.places import FIRST, RETURNS, SALES, Place
@@ -106,9 +111,9 @@ class Rewrite(_OverwriteFiles):
         return Summary(Operation.REPLACE, **done.additional_properties)
 
 
-def compact(table: Table) -> None:
+def compact(table: Table, engine: Any = None) -> None:
     """Write all rows into one file, as rewrite_data_files does."""
-    whole, old = table.scan().to_arrow(), [task.file for task in table.scan().plan_files()]
+    whole, old = held(table, engine), [task.file for task in data_files(table, newest(table))]
     with (
         table.transaction() as transaction,
         Rewrite(operation=Operation.OVERWRITE, transaction=transaction, io=table.io) as done,
@@ -154,16 +159,20 @@ class Marks(_FastAppendFiles):
 
 def mark(table: Table, goes: Callable[[dict[str, Any]], bool], new: pa.Table | None = None) -> None:
     """Delete rows by position delete files, as merge-on-read does, and append ``new`` ones."""
-    marks, deletes = [], DeleteFiles(table.io)
-    for task in table.scan().plan_files():
+    marks, deletes = [], DeleteFiles(table)
+    for task in data_files(table, newest(table)):
         rows = pq.ParquetFile(task.file.file_path.removeprefix("file://")).read().to_pylist()
         before = deletes.of(task)
         gone = set() if before is None else set(before.to_pylist())
         positions = [at for at, row in enumerate(rows) if goes(row) and at not in gone]
         if positions:
             marks.append(_position_deletes(table, task.file, positions))
-    if not marks and new is None:
-        return
+    if marks or new is not None:
+        commit(table, marks, new)
+
+
+def commit(table: Table, marks: Sequence[DataFile], new: pa.Table | None = None) -> None:
+    """Add delete files to a table, and new rows beside them."""
     with (
         table.transaction() as transaction,
         Marks(operation=Operation.OVERWRITE, transaction=transaction, io=table.io) as done,
@@ -191,6 +200,176 @@ def _position_deletes(table: Table, of: DataFile, positions: list[int]) -> DataF
     )  # fmt: skip
     made.spec_id = of.spec_id
     return made
+
+
+def newest(table: Table) -> Snapshot:
+    found = table.refresh().current_snapshot()
+    assert found is not None
+    return found
+
+
+def held(table: Table, engine: Any = None) -> pa.Table:
+    """The rows of the newest snapshot, by pyiceberg; where it does not read them, by Sail."""
+    try:
+        return table.refresh().scan().to_arrow()
+    except ValueError:
+        own = engine or start_sail()
+        frame = own.session.read.format("iceberg").option("snapshotId", newest(table).snapshot_id)
+        found = frame.load(table.location()).toArrow()
+        if engine is None:
+            own.stop()
+        return found.select(table.schema().column_names)
+
+
+def delete_by_values(
+    table: Table, gone: pa.Table, at: DataFile | None = None, by: Sequence[str] = ()
+) -> DataFile:
+    """Return a file that says that rows with these values are deleted, in the partition of a data
+    file if there is one, as Flink writes it. ``by``: the columns that are compared, if others."""
+    named = [table.schema().find_field(name).field_id for name in by]
+    ids = [table.schema().find_field(name).field_id for name in gone.column_names]
+    fields = [
+        field.with_metadata({"PARQUET:field_id": str(number)})
+        for field, number in zip(gone.schema, ids, strict=True)
+    ]
+    path = f"{table.location()}/data/{uuid.uuid4()}-values.parquet"
+    place = Path(path.removeprefix("file://"))
+    pq.write_table(gone.cast(pa.schema(fields)), place)
+    made = DataFile.from_args(
+        content=DataFileContent.EQUALITY_DELETES, file_path=path, file_format=FileFormat.PARQUET,
+        partition=at.partition if at else Record(), record_count=gone.num_rows,
+        file_size_in_bytes=place.stat().st_size, equality_ids=named or ids,
+    )  # fmt: skip
+    made.spec_id = at.spec_id if at else table.spec().spec_id
+    return made
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("change", ["append_only", "changelog"])
+def test_rows_that_are_deleted_by_their_values_are_not_read(
+    engine: str, change: str, tmp_path: Path, catalog: Catalog, request: pytest.FixtureRequest
+) -> None:
+    """Only rows that were there before, NULL being a value; a row may come back."""
+    table = create(catalog, "t", SCHEMA)
+    table.append(rows((1, "a", DAY), (2, None, DAY), (2, "b", DAY), (3, "c", None), (4, "d", DAY)))
+    before = pinned(tmp_path, spec := source(tmp_path, change=change))
+    pairs = pa.table({"k": [2, 4, 9], "c": pa.array([None, "x", "c"])})
+    again = rows((4, "d", DAY))
+    commit(table, [delete_by_values(table, pairs)])
+    commit(table, [delete_by_values(table, pa.table({"k": [4, 1]}))], again)
+    commit(table, [delete_by_values(table, pa.table({"dt": pa.array([None], pa.date32())}))])
+    pin = pinned(tmp_path, spec)
+    verify_pin(pin)
+    assert held(table).sort_by("k").to_pylist() == [
+        {"k": 2, "c": "b", "dt": DAY}, {"k": 4, "c": "d", "dt": DAY}
+    ]  # fmt: skip
+    assert read(request.getfixturevalue(engine), spec, pin) == [(2, "b", DAY), (4, "d", DAY)]
+    if change == "changelog":
+        new = [(f.rows, dict(f.constants)["__w"]) for f in delivery(pin, before)]
+        assert sorted(new) == [(1, "1"), (4, "-1")]
+    compact(table)
+    assert pinned(tmp_path, spec).files == pin.files
+
+
+def test_values_are_deleted_in_their_partition(tmp_path: Path, catalog: Catalog, sail: Any) -> None:
+    table = create(catalog, "t", SCHEMA, "c")
+    table.append(rows((1, "a", DAY), (1, "b", DAY), (2, "b", DAY)))
+    of_b = next(t.file for t in data_files(table, newest(table)) if t.file.partition[0] == "b")
+    gone = pa.table({"k": [1, 1, None]})
+    commit(table, [delete_by_values(table, gone, of_b)])
+    spec = source(tmp_path)
+    assert read(sail, spec, pinned(tmp_path, spec)) == [(1, "a", DAY), (2, "b", DAY)]
+
+
+def test_values_of_columns_that_came_later_are_deleted(
+    tmp_path: Path, catalog: Catalog, sail: Any
+) -> None:
+    """A file that is older than a column has NULL in it; a type may have become a wider one."""
+    table = create(catalog, "t", pa.schema([("k", pa.int32()), ("c", pa.string())]))
+    table.append(pa.table({"k": pa.array([1, 2], pa.int32()), "c": ["a", "b"]}))
+    with table.update_schema() as change:
+        change.add_column("d", LongType())
+        change.update_column("k", LongType())
+    table.append(pa.table({"k": [1, 3], "c": ["a", "c"], "d": [5, None]}))
+    gone = pa.table({"k": pa.array([1, 3]), "d": pa.array([None, None], pa.int64())})
+    commit(table, [delete_by_values(table, gone)])
+    columns = {"k": "BIGINT", "c": "STRING", "d": "BIGINT"}
+    spec = source(tmp_path, columns=columns, narrower_types="widen")
+    assert read(sail, spec, pinned(tmp_path, spec)) == [(1, "a", 5), (2, "b", None)]
+
+
+def test_rows_that_are_deleted_by_a_value_inside_of_a_column_are_refused(
+    tmp_path: Path, catalog: Catalog
+) -> None:
+    table = create(catalog, "t", pa.schema([("s", pa.struct([("x", pa.int64())]))]))
+    table.append(pa.table({"s": [{"x": 1}]}))
+    commit(table, [delete_by_values(table, pa.table({"s": [{"x": 1}]}), by=["s.x"])])
+    with pytest.raises(
+        TableFormatError, match=r"shop\.t has rows that are deleted by values inside"
+    ):
+        pinned(tmp_path, source(tmp_path, columns={"s": "STRUCT<x: BIGINT>"}))
+
+
+@pytest.mark.parametrize("change", ["append_only", "changelog"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_older_files_are_read_by_the_names_that_columns_have_now(
+    engine: str, change: str, tmp_path: Path, catalog: Catalog, request: pytest.FixtureRequest
+) -> None:
+    """A column that was renamed, one that took its name, and one inside of a column."""
+    inner = pa.struct([("x", pa.int64()), ("y", pa.string())])
+    schema = pa.schema([("k", pa.int64()), ("c", pa.string()), ("s", inner)])
+    table = create(catalog, "t", schema)
+    table.append(pa.table([[1, 2], ["a", None], [{"x": 1, "y": "p"}, None]], schema=schema))
+    with table.update_schema() as made:
+        made.rename_column("c", "name")
+        made.rename_column("s.y", "z")
+    with table.update_schema() as made:
+        made.add_column("c", LongType())
+    later = pa.struct([("x", pa.int64()), ("z", pa.string())])
+    new = [("k", pa.int64()), ("name", pa.string()), ("s", later), ("c", pa.int64())]
+    table.append(pa.table([[3], ["n"], [{"x": 2, "z": "q"}], [7]], schema=pa.schema(new)))
+    mark(table, lambda row: row["k"] == 2)
+    columns = {"k": "BIGINT", "name": "STRING", "s": "STRUCT<x: BIGINT, z: STRING>", "c": "BIGINT"}
+    spec = source(tmp_path, columns=columns, change=change)
+    pin = pinned(tmp_path, spec)
+    verify_pin(pin)
+    assert read(request.getfixturevalue(engine), spec, pin) == [
+        (1, "a", (1, "p"), None), (3, "n", (2, "q"), 7)
+    ]  # fmt: skip
+    assert sum("/spools/" in file.uri for file in pin.files) == (2 if change == "changelog" else 1)
+    assert pinned(tmp_path, spec) == pin
+    compact(table)
+    assert pinned(tmp_path, spec).files == pin.files
+
+
+def test_a_column_that_is_not_read_may_be_renamed(tmp_path: Path, catalog: Catalog) -> None:
+    table = create(catalog, "t", SCHEMA)
+    table.append(rows((1, "a", DAY)))
+    spec = source(tmp_path, columns=COLUMNS[:1], extra_columns="ignore")
+    before = pinned(tmp_path, spec)
+    with table.update_schema() as change:
+        change.rename_column("c", "d")
+    assert pinned(tmp_path, spec) == before
+
+
+def test_a_file_that_does_not_number_its_columns_is_read_by_a_mapping_of_names(
+    tmp_path: Path, catalog: Catalog, sail: Any
+) -> None:
+    table = create(catalog, "t", SCHEMA)
+    path = Path(table.location().removeprefix("file://")) / "data" / "x.parquet"
+    path.parent.mkdir(parents=True)
+    pq.write_table(rows((2, "b", DAY)), path)
+    table.add_files([f"file://{path}"])
+    assert pinned(tmp_path, source(tmp_path)).rows == 1
+    with table.update_schema() as change:
+        change.rename_column("c", "d")
+    columns = {"k": "BIGINT", "d": "STRING", "dt": "DATE"}
+    spec = source(tmp_path, columns=columns)
+    assert read(sail, spec, pinned(tmp_path, spec)) == [(2, "b", DAY)]
+    with table.transaction() as transaction:
+        transaction.remove_properties("schema.name-mapping.default")
+    with pytest.raises(SourceFileError, match=r"x\.parquet .* tells them by other names"):
+        pinned(tmp_path / "anew", spec)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -262,14 +441,6 @@ def test_what_a_table_is_not_is_said(
         source(tmp_path, catalog="")
     with pytest.raises(SpecError, match="the format parquet with the catalog 'lake'"):
         SourceSpec(name="t", path="/in", columns=COLUMNS, catalog="lake")
-    with table.update_schema() as change:
-        change.rename_column("c", "d")
-    with pytest.raises(TableFormatError, match="the column c of an older schema is called d"):
-        pinned(tmp_path, source(tmp_path))
-    with table.update_schema() as change:
-        change.add_column("c", StringType())
-    with pytest.raises(TableFormatError, match="of an older schema"):
-        pinned(tmp_path, source(tmp_path))
     monkeypatch.setenv(
         "PYICEBERG_CATALOG__LAKE__URI", f"postgresql+psycopg2://me:{'secret'}@127.0.0.1:1/x"
     )
@@ -327,8 +498,8 @@ class IcebergPlace(Place):
     def look(self) -> None:
         """What the tables hold now is what a result is held against."""
         for name, columns in (("sales", SALES), ("returns", RETURNS)):
-            held = self.table(name).scan().to_arrow()
-            values = (held.column(column.name).to_pylist() for column in columns)
+            there = held(self.table(name), self.engine)
+            values = (there.column(column.name).to_pylist() for column in columns)
             self.delivered[name] = list(zip(*values, strict=True))
 
 
@@ -353,9 +524,35 @@ def change(place: IcebergPlace, chance: random.Random) -> None:
     place.look()
 
 
+def change_by_values(place: IcebergPlace, chance: random.Random) -> None:
+    """Do something to the table of sales as a writer that upserts does."""
+    table, price = place.table("sales"), chance.randrange(-1, 9)
+    files = [task.file for task in data_files(table, newest(table))]
+    at = chance.choice(files) if files else None
+    cat = at.partition[0] if at else None
+    new = pa.table({"o": [1, 2], "cat": pa.array([cat, cat], pa.string()), "price": [price, 3]})
+    match chance.randrange(5) if at else 4:
+        case 0:
+            commit(table, [delete_by_values(table, pa.table({"price": [price, 1]}), at)])
+        case 1:
+            commit(table, [delete_by_values(table, new, at)], new)
+        case 2:
+            keys = new.select(["o", "cat"])
+            marks = [delete_by_values(table, keys, at), delete_by_values(table, keys[:1], at)]
+            commit(table, marks, new[:1])
+        case 3:
+            mark(table, lambda row: row["price"] == price)
+        case _:
+            compact(table, place.engine)
+    place.look()
+
+
 def a_day(place: IcebergPlace, seed: int) -> None:
     """Three runs, and before each a commit and changes by chance."""
     chance = random.Random(seed)
+    change_it = (
+        change_by_values if chance.random() < 0.4 and place.engine.name == "sail" else change
+    )
     place.arrived = (0.4, 0.8, 1.0)
     place.deliver(0, [(1, "a", 1), (2, "b", 2)], [(1, 1)])
     place.changes = {
@@ -378,13 +575,14 @@ def a_day(place: IcebergPlace, seed: int) -> None:
         ]
         place.deliver(run, sales, [(chance.randrange(9), chance.randrange(9)), (1, run), (2, run)])
         for _ in range(chance.randrange(3)):
-            change(place, chance)
+            change_it(place, chance)
         commit = place.run(at, sql, run, method="progressive")
     place.check(commit, sql, least=0)
 
 
 def place_of(folder: Path, engine: Any, catalog: Catalog) -> IcebergPlace:
     for name in catalog.list_tables("shop"):
+        shutil.rmtree(catalog.load_table(name).location().removeprefix("file://"))
         catalog.drop_table(name)
     place = IcebergPlace(folder, engine)
     place.catalog = catalog

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -63,13 +64,30 @@ def read_footers(location: Location, files: Sequence[StoredFile]) -> list[Pinned
 def read_footer(location: Location, file: StoredFile) -> PinnedFile:
     """The footer of one file."""
     uri = location.store.uri(file.key)
+    with opened(location, file) as (handle, parquet):
+        meta, schema = parquet.metadata, read_schema(handle)
+        _check_names(uri, [field.name for field in schema])
+        rows = _rows(uri, meta)
+        columns = _columns(meta, schema)
+        old = columns_of_old_times(meta.metadata, schema)
+    return PinnedFile(
+        uri=uri,
+        size=file.size,
+        identity=file.identity,
+        rows=rows,
+        columns=columns,
+        old_times=old,
+    )
+
+
+@contextmanager
+def opened(location: Location, file: StoredFile) -> Iterator[tuple[BinaryIO, pq.ParquetFile]]:
+    """Open a file, whose metadata is read. Raises :class:`SourceFileError` naming it if it is no
+    Parquet file, or is gone."""
+    uri = location.store.uri(file.key)
     try:
         with location.store.open(file.key) as handle, pq.ParquetFile(handle) as parquet:
-            meta, schema = parquet.metadata, read_schema(handle)
-            _check_names(uri, [field.name for field in schema])
-            rows = _rows(uri, meta)
-            columns = _columns(meta, schema)
-            old = columns_of_old_times(meta.metadata, schema)
+            yield handle, parquet
     except MissingKeyError:
         raise SourceFileError(
             f"{uri} vanished while it was being pinned",
@@ -80,14 +98,6 @@ def read_footer(location: Location, file: StoredFile) -> PinnedFile:
             f"{uri} is not a readable Parquet file: {str(error).splitlines()[0]}",
             hint=_UNREADABLE if file.key.lower().endswith(".parquet") else _NO_DATA,
         ) from None
-    return PinnedFile(
-        uri=uri,
-        size=file.size,
-        identity=file.identity,
-        rows=rows,
-        columns=columns,
-        old_times=old,
-    )
 
 
 def _rows(uri: str, meta: Any) -> int:

@@ -21,7 +21,8 @@ from forerun.include.sources.tables.log import Change, Snapshot
 from forerun.include.stores.store import MissingKeyError, Store, StoredFile
 
 if TYPE_CHECKING:
-    from forerun.include.sources.tables.deleted_rows import Positions
+    from forerun.include.sources.tables.copied_rows import Positions
+    from forerun.include.sources.tables.other_names import OtherNames
 
 _LOG = "_delta_log"
 _COMMIT = re.compile(r"([0-9]{20})\.json\Z")
@@ -39,6 +40,9 @@ class DeltaLog:
     store: Store
     root: str
     snapshot: Snapshot
+    names: Mapping[str, str]
+    """The columns of the table by the names that its log has for them, where it has column mapping.
+    """
 
     def changes_since(self, version: int) -> list[Change] | None:
         """Return what the commits since a version did; None, too, if one changed what the table
@@ -52,7 +56,7 @@ class DeltaLog:
             actions = [json.loads(line) for line in text.splitlines() if line.strip()]
             if any("metaData" in action or "protocol" in action for action in actions):
                 return None
-            found += _changes(self.root, actions)
+            found += _changes(self.root, actions, self.names)
         return found
 
 
@@ -75,21 +79,25 @@ def read_log(store: Store, root: str) -> DeltaLog:
                 _copy_log(store, root, listed, Path(scratch))
             except MissingKeyError:
                 continue
-            return DeltaLog(store, root, _snapshot(store, root, scratch))
+            return DeltaLog(store, root, *_snapshot(store, root, scratch))
     raise SourcePathError(
         f"the log of {store.uri(root)} was cleaned up each time that it was read",
         hint="Retry the task; let the table keep its log for longer than some minutes.",
     )
 
 
-def _changes(root: str, actions: Sequence[dict[str, Any]]) -> Iterator[Change]:
+def _changes(
+    root: str, actions: Sequence[dict[str, Any]], names: Mapping[str, str]
+) -> Iterator[Change]:
     """Yield what one commit did; what it removes first, for a file may be removed and added."""
     for kind in ("remove", "add"):
         for action in actions:
             if file := action.get(kind):
                 values = tuple(
-                    (name, value or None)
-                    for name, value in sorted((file.get("partitionValues") or {}).items())
+                    sorted(
+                        (names.get(name, name), value or None)
+                        for name, value in (file.get("partitionValues") or {}).items()
+                    )
                 )
                 key = f"{root}/{unquote(file['path'])}"
                 moves, deletes = file.get("dataChange", True), "deletionVector" in file
@@ -112,7 +120,8 @@ def _copy_log(store: Store, root: str, listed: Sequence[StoredFile], to: Path) -
             place.write_bytes(store.get(key))
 
 
-def _snapshot(store: Store, root: str, copy: str) -> Snapshot:
+def _snapshot(store: Store, root: str, copy: str) -> tuple[Snapshot, dict[str, str]]:
+    """Return the newest version, and its columns by the names that the log has for them."""
     import pyarrow as pa
 
     uri = store.uri(root)
@@ -128,6 +137,7 @@ def _snapshot(store: Store, root: str, copy: str) -> Snapshot:
         table = DeltaTable(copy)
         said, version = table.metadata(), table.version()
         columns = tuple(field.name for field in table.schema().fields)
+        schema = json.loads(table.schema().to_json())
         rows = pa.table(table.get_add_actions(flatten=True)).to_pylist()
         vectored = "deletionVectors" in (table.protocol().reader_features or ())
         deleted = _deleted(store, root, table, copy) if vectored else {}
@@ -137,7 +147,8 @@ def _snapshot(store: Store, root: str, copy: str) -> Snapshot:
             hint="Look at the table with the tool that wrote it: its log is damaged, or of a newer "
             "kind than the installed deltalake reads.",
         ) from None
-    _refuse_mapped(uri, said.configuration)
+    mapped = (said.configuration.get("delta.columnMapping.mode") or "none") != "none"
+    called = dict(_called(schema, ())) if mapped else {}
     partitions = tuple(sorted(said.partition_columns))
     files = {
         _key(uri, root, unquote(row["path"])): tuple(
@@ -145,7 +156,39 @@ def _snapshot(store: Store, root: str, copy: str) -> Snapshot:
         )
         for row in rows
     }
-    return Snapshot(TableVersion(str(said.id), version, columns), partitions, files, deleted)
+    this, names = TableVersion(str(said.id), version, columns), _other_names(called)
+    top_level = {path[0]: name for path, name in called.items() if len(path) == 1}
+    return Snapshot(this, partitions, files, deleted, names), top_level
+
+
+def _called(kind: Any, above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield the fields of a type of the log, nested ones too: the path by which data files have
+    them (:data:`forerun.include.sources.tables.other_names.Path`), and the name of the table."""
+    match kind:
+        case {"type": "struct", "fields": fields}:
+            for field in fields:
+                inside = field["metadata"].get("delta.columnMapping.physicalName", field["name"])
+                yield (*above, inside), field["name"]
+                yield from _called(field["type"], (*above, inside))
+        case {"type": "array", "elementType": element}:
+            yield from _called(element, (*above, "element"))
+        case {"type": "map", "keyType": key, "valueType": value}:
+            yield from _called(key, (*above, "key"))
+            yield from _called(value, (*above, "value"))
+
+
+def _other_names(called: Mapping[tuple[str, ...], str]) -> OtherNames | None:
+    """Return the names of a table with column mapping; None if its files have them, too."""
+    if all(path[-1] == name for path, name in called.items()):
+        return None
+    from forerun.include.sources.tables.other_names import OtherNames
+
+    by_column = {
+        name: repr(sorted(pair for pair in called.items() if pair[0][0] == path[0]))
+        for path, name in called.items()
+        if len(path) == 1
+    }
+    return OtherNames(by_column, lambda path, _: called.get(path), everywhere=True)
 
 
 def _deleted(store: Store, root: str, table: Any, copy: str) -> dict[str, Positions]:
@@ -154,7 +197,7 @@ def _deleted(store: Store, root: str, table: Any, copy: str) -> dict[str, Positi
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    from forerun.include.sources.tables.deleted_rows import positions_of
+    from forerun.include.sources.tables.copied_rows import positions_of
 
     for file in store.list(root):
         if _VECTOR.search(file.key):
@@ -182,13 +225,3 @@ def _key(uri: str, root: str, path: str) -> str:
             hint="A shallow clone reads files of another table: name that one, or a deep clone.",
         )
     return f"{root}/{path}"
-
-
-def _refuse_mapped(uri: str, configuration: Mapping[str, str | None]) -> None:
-    """Refuse a table whose data files have other names for its columns."""
-    if (configuration.get("delta.columnMapping.mode") or "none") != "none":
-        raise TableFormatError(
-            f"{uri} has a column mapping: its data files have other names for its columns",
-            hint="Write the report's source as a table without one (delta.columnMapping.mode = "
-            "none), or export a day's rows as plain Parquet files.",
-        )

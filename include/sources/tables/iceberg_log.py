@@ -24,10 +24,11 @@ from forerun.include.sources.tables.iceberg_catalog import open_catalog
 from forerun.include.sources.tables.log import Change, Snapshot
 
 if TYPE_CHECKING:
-    from pyiceberg.table import FileScanTask, Table
+    from pyiceberg.table import Table
     from pyiceberg.table.snapshots import Snapshot as IcebergSnapshot
 
-    from forerun.include.sources.tables.deleted_rows import Positions
+    from forerun.include.sources.tables.copied_rows import Positions
+    from forerun.include.sources.tables.iceberg_files import Marked
 
 _IO = "forerun.include.sources.tables.iceberg_io.StoreIO"
 
@@ -87,17 +88,17 @@ def read_log(location: Location, root: str, name: str) -> IcebergLog:
             f"{name} lies in {table.location()}, and its path is {location.store.uri(root)}",
             hint="Write the path that the catalog says, and after it partitions at most.",
         )
-    _refuse_renamed(table, name)
+    _refuse_defaults(table, name)
+    from forerun.include.sources.tables.iceberg_files import data_files
+    from forerun.include.sources.tables.iceberg_names import other_names
+
     specs = {number: _identities(table, number) for number in table.specs()}
     current = table.current_snapshot()
-    files: dict[str, Constants] = {}
-    try:
-        tasks = list(table.scan().plan_files()) if current is not None else []
-    except ValueError as error:  # equality deletes
-        raise _equality_deletes(name, str(error)) from None
-    for task in tasks:
-        values = _values(specs[task.file.spec_id], task.file.partition)
-        files[_key(table, task.file.file_path)] = values
+    tasks = list(data_files(table, current)) if current is not None else []
+    files = {
+        _key(table, task.file.file_path): _values(specs[task.file.spec_id], task.file.partition)
+        for task in tasks
+    }
     version = TableVersion(
         str(table.metadata.table_uuid),
         current.snapshot_id if current is not None else 0,
@@ -106,16 +107,17 @@ def read_log(location: Location, root: str, name: str) -> IcebergLog:
     deleted = _deleted(table, [task for task in tasks if task.delete_files])
     used = {task.file.spec_id for task in tasks} or {table.spec().spec_id}
     common = set.intersection(*(set(specs[number]) for number in used))
-    return IcebergLog(table, Snapshot(version, tuple(sorted(common)), files, deleted), specs)
+    names = other_names(table)
+    return IcebergLog(table, Snapshot(version, tuple(sorted(common)), files, deleted, names), specs)
 
 
-def _deleted(table: Table, tasks: Sequence[FileScanTask]) -> dict[str, Positions]:
+def _deleted(table: Table, tasks: Sequence[Marked]) -> dict[str, Positions]:
     """The rows that are deleted in the data files of these tasks, by the keys of the files."""
     if not tasks:
         return {}
     from forerun.include.sources.tables.iceberg_deletes import DeleteFiles
 
-    deletes = DeleteFiles(table.io)
+    deletes = DeleteFiles(table)
     found = ((_key(table, task.file.file_path), deletes.of(task)) for task in tasks)
     return {key: positions for key, positions in found if positions is not None}
 
@@ -166,37 +168,14 @@ def _said(error: Exception) -> str:
     return f"{type(error).__name__}: {re.sub('//[^/@ ]*@', '//', first)}"
 
 
-def _refuse_renamed(table: Table, name: str) -> None:
-    """Refuse a table of which a column has had another name, or a name another column, or in which
-    a column has a value where a file lacks it: data files are read by the names that they have."""
-    now = {field.field_id: field for field in table.schema().fields}
-    ids = {field.name: number for number, field in now.items()}
-    for schema in table.schemas().values():
-        for field in schema.fields:
-            here = now.get(field.field_id)
-            if (here and here.name != field.name) or ids.get(field.name, field.field_id) != (
-                field.field_id
-            ):
-                raise TableFormatError(
-                    f"{name}: the column {field.name} of an older schema is called "
-                    f"{here.name if here else 'otherwise, and another one has its name'}",
-                    hint="Write the table anew (CREATE TABLE ... AS SELECT), or export a day's "
-                    "rows as plain Parquet files: its older data files have the other name.",
-                )
-    for field in now.values():
+def _refuse_defaults(table: Table, name: str) -> None:
+    """Refuse a table in which a column has a value where a file lacks it."""
+    for field in table.schema().fields:
         if field.initial_default is not None:
             raise TableFormatError(
                 f"{name}: the column {field.name} has a default for rows that are older than it",
                 hint="Rewrite the data files of the table, and add the column without a default.",
             )
-
-
-def _equality_deletes(name: str, what: str) -> TableFormatError:
-    return TableFormatError(
-        f"{name} has rows that are deleted by the values that they have: {what}",
-        hint="Set write.delete.mode, write.update.mode and write.merge.mode to copy-on-write, and "
-        "rewrite the data files (rewrite_data_files); then retry the task.",
-    )
 
 
 def _identities(table: Table, spec: int) -> dict[str, tuple[int, bool]]:

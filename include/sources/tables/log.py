@@ -7,7 +7,8 @@ pinned, and whatever moves rows is a change of files.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import unquote
@@ -24,21 +25,28 @@ from forerun.include.sources.files import (
 from forerun.include.sources.raw import Raw
 from forerun.include.state.records import Pin, PinnedFile
 from forerun.include.stores.store import StoredFile
+from forerun.planner.contract.plan_v1 import WEIGHT_COLUMN
 
 if TYPE_CHECKING:
-    from forerun.include.sources.tables.deleted_rows import Positions
+    from forerun.include.sources.tables.copied_rows import Positions
+    from forerun.include.sources.tables.other_names import OtherNames
+
+_THREADS = 8
+"""How many files are asked at once for the names of their columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """A version of a table. ``partitions``: its partition columns; ``files``: the keys of its data
     files, and the values of the partition columns there; ``deleted``: the rows of them that are
-    deleted, of the files that have any."""
+    deleted, of the files that have any; ``names``: those that it has for their columns, where files
+    may have other ones."""
 
     table: TableVersion
     partitions: tuple[str, ...]
     files: Mapping[str, Constants]
     deleted: Mapping[str, Positions] = field(default_factory=dict)
+    names: OtherNames | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +99,15 @@ def list_table(log: TableLog, asked: Asked, stored: Sequence[StoredFile]) -> Lis
             hint="The table was cleaned up while it was read, or is damaged: retry the task.",
         )
     left = not asked.signed
-    replaced = {locate_file(file.origin).key for file in kept} if left else set()
-    whole = chosen.keys() - replaced - (snapshot.deleted.keys() if left else set())
+    replaced = {locate_file(file.origin).key for file in kept if left or _counts(file)}
+    read = [there[key] for key in sorted(chosen.keys() - replaced)]
+    columns = _read_columns(snapshot, asked)
+    renamed = _renamed(location, read, columns, snapshot.names)
+    apart = renamed | (snapshot.deleted.keys() if left else set())
     return Listing(
         location,
-        files=tuple(there[key] for key in sorted(whole)),
-        raw=_raw(location, [there[key] for key in sorted(chosen)], snapshot, left=left),
+        files=tuple(file for file in read if file.key not in apart),
+        raw=tuple(_raw(location, read, columns, snapshot, renamed, left=left)),
         constants=chosen,
         table=snapshot.table,
         kept=kept,
@@ -104,18 +115,58 @@ def list_table(log: TableLog, asked: Asked, stored: Sequence[StoredFile]) -> Lis
 
 
 def _raw(
-    location: Location, files: Sequence[StoredFile], snapshot: Snapshot, *, left: bool
-) -> tuple[Raw, ...]:
-    """The rows that are deleted in files, or those that are left in files with deleted rows."""
-    deleted = [file for file in files if file.key in snapshot.deleted]
-    if not deleted:
-        return ()
-    from forerun.include.sources.tables.deleted_rows import rows_at
+    location: Location,
+    files: Sequence[StoredFile],
+    columns: Sequence[str],
+    snapshot: Snapshot,
+    renamed: Set[str],
+    *,
+    left: bool,
+) -> Iterator[Raw]:
+    """Yield the rows that are deleted in files, or those that are left in files with deleted rows;
+    and those of files that have other names for their columns."""
+    if not (renamed or snapshot.deleted):
+        return
+    from forerun.include.sources.tables.copied_rows import NO_POSITIONS, rows_at
 
-    columns = snapshot.table.columns or ()
+    for file in files:
+        names = snapshot.names if file.key in renamed else None
+        deleted = snapshot.deleted.get(file.key)
+        if names is not None or (left and deleted is not None):
+            of = deleted if left and deleted is not None else NO_POSITIONS
+            yield rows_at(location, file, of, columns, left=True, names=names)
+        if not left and deleted is not None:
+            yield rows_at(location, file, deleted, columns, left=False, names=names)
+
+
+def _read_columns(snapshot: Snapshot, asked: Asked) -> tuple[str, ...]:
+    """The columns of a table that are read of its files."""
+    declared = {column.name.lower() for column in asked.columns}
     return tuple(
-        rows_at(location, file, snapshot.deleted[file.key], columns, left=left) for file in deleted
+        name
+        for name in snapshot.table.columns or ()
+        if name.lower() in declared or not asked.ignores
     )
+
+
+def _renamed(
+    location: Location,
+    files: Sequence[StoredFile],
+    columns: Sequence[str],
+    names: OtherNames | None,
+) -> Set[str]:
+    """The keys of the files that have other names for these columns of their table."""
+    if names is None:
+        return frozenset()
+    with ThreadPoolExecutor(_THREADS) as pool:
+        are = pool.map(lambda file: names.are_of(location, file, columns), files)
+        return {file.key for file, is_one in zip(files, are, strict=True) if is_one}
+
+
+def _counts(file: PinnedFile) -> bool:
+    """Return whether the rows of a copied file are read in place of those of another file, rather
+    than taken back from it."""
+    return (WEIGHT_COLUMN, "-1") not in file.constants
 
 
 def _kept(last: Pin | None, compacted: Set[str]) -> tuple[PinnedFile, ...]:

@@ -15,7 +15,7 @@ from forerun.include.sources import spool as module
 from forerun.include.sources.files import Location, locate
 from forerun.include.sources.raw import Raw, rows_of_file
 from forerun.include.sources.spool import Spool
-from forerun.include.sources.tables.deleted_rows import positions_of, rows_at
+from forerun.include.sources.tables.copied_rows import positions_of, rows_at
 from forerun.include.sources.unread import SourceFileError
 from forerun.include.state.expire_pins import expire_spools
 from forerun.include.state.layout import pin_key, spool_folder

@@ -1,7 +1,8 @@
-"""Rows that are deleted in the data files of a table: a deletion vector names them by position.
+"""Rows of the data files of a table that are copied, since no engine reads them where they lie.
 
-A changelog reads the file as it is, and takes the rows at those positions back. Where no row may be
-taken back, the rows that are left are read in place of the file.
+Deleted rows are named by their positions. A changelog reads the file as it is, and takes the rows
+at those positions back; where no row may be taken back, the rows that are left are read in place of
+the file. All rows are copied of a file that has other names for the columns of its table.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ from forerun.include.sources.files import Location
 from forerun.include.sources.parquet.footers import read_footer
 from forerun.include.sources.parquet.old_times import is_by_the_old_calendar
 from forerun.include.sources.raw import Raw, rows_of_file
+from forerun.include.sources.tables.other_names import OtherNames, relabelled
 from forerun.include.sources.unread import SourceFileError
 from forerun.include.stores.store import StoredFile
 from forerun.planner.contract import ColumnSpec
 
 Positions: TypeAlias = "pa.Int64Array"
 """Numbers of rows of a file, from 0, ascending, each once."""
+NO_POSITIONS: Positions = pa.array([], pa.int64())
 
 
 def positions_of(numbers: pa.Array | pa.ChunkedArray) -> Positions:
@@ -40,13 +43,16 @@ def rows_at(
     columns: Sequence[str],
     *,
     left: bool,
+    names: OtherNames | None = None,
 ) -> Raw:
     """Return the rows of a file at these positions, which count -1; or those that are ``left``.
-    ``columns`` are those of the table: what else a file has is the format's own."""
+    ``columns`` are those of the table: what else a file has is the format's own. ``names``: its
+    names for them, if the file has other ones."""
     digest = hashlib.sha256(memoryview(positions.buffers()[1])[: 8 * len(positions)]).hexdigest()
-    of = "left of" if left else "deleted in"
-    read = partial(_read, location, file, positions, tuple(columns), left=left)
-    return rows_of_file(location, file, (of, digest, *columns), read, 1 if left else -1)
+    identity = ("left of" if left else "deleted in", digest, *columns)
+    read = partial(_read, location, file, positions, tuple(columns), left=left, names=names)
+    called = [names.by_column[column] for column in columns] if names else ()
+    return rows_of_file(location, file, (*identity, *called), read, 1 if left else -1)
 
 
 def _read(
@@ -57,15 +63,16 @@ def _read(
     declared: Sequence[ColumnSpec],  # noqa: ARG001 - the file says its columns itself
     *,
     left: bool,
+    names: OtherNames | None,
 ) -> pa.RecordBatchReader:
-    """Return the rows with the types that the file has them in."""
+    """Return the rows with the types that the file has them in, and the names of the table."""
     pinned = read_footer(location, file)
     handle = location.store.open(file.key)
     parquet = pq.ParquetFile(handle, coerce_int96_timestamp_unit="us")
     if is_by_the_old_calendar(parquet.metadata.metadata or {}) and pinned.old_times:
         raise SourceFileError(
             f"{pinned.uri}: column {pinned.old_times[0]} is written by an old calendar, in a file "
-            "with deleted rows",
+            "that has to be copied, for deleted rows or other names of its columns",
             hint="Rewrite the data files of the table with a Spark of today.",
         )
     last = positions[-1].as_py() if len(positions) else -1
@@ -76,12 +83,20 @@ def _read(
         )
     wanted = {name.lower() for name in columns}
     utc = {c.name for c in pinned.columns if c.type == "TIMESTAMP"}
-    names = [name for name in parquet.schema_arrow.names if name.lower() in wanted]
-    fields = [_in_utc(parquet.schema_arrow.field(n)) if n in utc else parquet.schema_arrow.field(n)
-              for n in names]  # fmt: skip
-    schema = pa.schema(fields, metadata=parquet.schema_arrow.metadata)
+    there = parquet.schema_arrow
+    called = (
+        {field: field for field in there if field.name.lower() in wanted}
+        if names is None
+        else names.fields(pinned.uri, there, columns)
+    )
+    held = pa.schema([_in_utc(f) if f.name in utc else f for f in called], there.metadata)
+    schema = pa.schema(
+        [_in_utc(to) if f.name in utc else to for f, to in called.items()],
+        there.metadata if names is None else None,
+    )
+    batches = _batches(parquet, held, positions, left=left)
     return pa.RecordBatchReader.from_batches(
-        schema, _batches(parquet, schema, positions, left=left)
+        schema, (relabelled(batch, schema) for batch in batches) if names else batches
     )
 
 

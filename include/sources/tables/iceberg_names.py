@@ -1,0 +1,54 @@
+"""The columns of an Iceberg table by their numbers, by which its data files have them, too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+from pyiceberg.schema import index_by_id, index_by_name
+from pyiceberg.table import Table
+from pyiceberg.table.name_mapping import MappedField
+
+from forerun.include.sources.tables.other_names import OtherNames, Path
+
+FIELD_ID = b"PARQUET:field_id"
+"""Where a field of a Parquet file says its number."""
+
+
+def other_names(table: Table) -> OtherNames | None:
+    """Return the names of the columns; None where no column has had another name, and no name
+    another column, so that files can be read by their own names."""
+    now = index_by_name(table.schema())
+    names = {number: name for name, number in now.items()}
+    if all(
+        now.get(name, number) == number and names.get(number, name) == name
+        for schema in table.schemas().values()
+        for name, number in index_by_name(schema).items()
+    ):
+        return None
+    fields, mapping = index_by_id(table.schema()), table.name_mapping()
+    elsewhere = dict(_numbers(mapping or (), ()))
+
+    def name_of(path: Path, field: pa.Field) -> str | None:
+        said = (field.metadata or {}).get(FIELD_ID)
+        # A file that was added to the table from elsewhere does not say it.
+        number = elsewhere.get(path) if said is None else int(said)
+        return fields[number].name if number in fields else None
+
+    by_column = {
+        column.name: repr(sorted(pair for pair in names.items() if _is_of(pair[1], column.name)))
+        for column in table.schema().fields
+    }
+    return OtherNames(by_column, name_of, everywhere=False)
+
+
+def _numbers(fields: Iterable[MappedField], above: Path) -> Iterator[tuple[Path, int | None]]:
+    """Yield the fields of a mapping of names, by each path that they have."""
+    for field in fields:
+        for name in field.names:
+            yield (*above, name), field.field_id
+            yield from _numbers(field.fields, (*above, name))
+
+
+def _is_of(path: str, column: str) -> bool:
+    return path == column or path.startswith(f"{column}.")
