@@ -28,7 +28,7 @@ TABLES = (
         suite=_ICEBERG,
     ),
     Mutation(
-        "equality deletes: a file that is older than a column has no values", f"{_AT}/iceberg_deletes.py",
+        "equality deletes: an older file has zeros", f"{_AT}/iceberg_deletes.py",
         "else pa.nulls(file.record_count, kind)",
         "else pa.array([0] * file.record_count).cast(kind)", suite=_ICEBERG,
     ),

@@ -178,14 +178,42 @@ def mapped(table: Path) -> None:
             "delta.columnMapping.mode": "name", "delta.columnMapping.maxColumnId": "8"
         },
     }  # fmt: skip
-    add = {
-        "path": "x.parquet", "partitionValues": {"c-dt": "2026-03-01"}, "modificationTime": 1,
-        "size": (table / "x.parquet").stat().st_size, "dataChange": True,
+    protocol = {"minReaderVersion": 2, "minWriterVersion": 5}
+    write_commit(table, [{"protocol": protocol}, {"metaData": meta}, done(table, "add", "x")])
+
+
+def done(table: Path, what: str, name: str, *, moves: bool = True) -> dict[str, Any]:
+    file = {
+        "path": f"{name}.parquet", "partitionValues": {"c-dt": "2026-03-01"}, "dataChange": moves,
+        "size": (table / f"{name}.parquet").stat().st_size,
+        "modificationTime" if what == "add" else "deletionTimestamp": 1,
     }  # fmt: skip
-    actions = [{"protocol": {"minReaderVersion": 2, "minWriterVersion": 5}}, {"metaData": meta},
-               {"add": add}]  # fmt: skip
+    return {what: file}
+
+
+def write_commit(table: Path, actions: list[dict[str, Any]]) -> None:
+    log = table / "_delta_log"
     text = "".join(f"{json.dumps(action)}\n" for action in actions)
-    (table / "_delta_log" / f"{0:020d}.json").write_text(text)
+    (log / f"{len(list(log.glob('*.json'))):020d}.json").write_text(text)
+
+
+@pytest.mark.parametrize("change", ["append_only", "changelog"])
+def test_a_table_with_column_mapping_may_be_compacted(
+    change: str, tmp_path: Path, sail: Any
+) -> None:
+    """What was copied stays; a file that was compacted before it was pinned is copied by itself."""
+    mapped(table := tmp_path / "t")
+    spec = source(table, "/dt={ds}", columns=COLUMNS[:1], extra_columns="ignore", change=change)
+    before = pinned(tmp_path, spec)
+    pq.write_table(pa.table({"c-k": [3]}), table / "y.parquet")
+    write_commit(table, [done(table, "add", "y")])
+    pq.write_table(pa.table({"c-k": [1, 2, 3]}), table / "z.parquet")
+    files = [done(table, "remove", name, moves=False) for name in ("x", "y")]
+    write_commit(table, [*files, done(table, "add", "z", moves=False)])
+    after = pinned(tmp_path, spec)
+    (new,) = delivery(after, before)
+    assert (new.origin.rpartition("/")[2], new.rows) == ("y.parquet", 1)
+    assert read(sail, spec, after) == [(1,), (2,), (3,)]
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -253,7 +253,7 @@ def test_rows_that_are_deleted_by_their_values_are_not_read(
     table = create(catalog, "t", SCHEMA)
     table.append(rows((1, "a", DAY), (2, None, DAY), (2, "b", DAY), (3, "c", None), (4, "d", DAY)))
     before = pinned(tmp_path, spec := source(tmp_path, change=change))
-    pairs = pa.table({"k": [2, 4, 9], "c": pa.array([None, "x", "c"])})
+    pairs = pa.table({"k": [2, 4, 9, 3], "c": pa.array([None, "b", "c", "d"])})
     again = rows((4, "d", DAY))
     commit(table, [delete_by_values(table, pairs)])
     commit(table, [delete_by_values(table, pa.table({"k": [4, 1]}))], again)
