@@ -20,7 +20,8 @@ def init_command(
         list[str],
         typer.Argument(
             metavar="FOLDER...",
-            help="Where tables lie: a folder with a folder for each, or the folder of one.",
+            help="Where tables lie: a folder with a folder for each, or the folder of one; or a "
+            "table of a catalog, iceberg:lake.shop.orders.",
         ),
     ],
     into: Annotated[
@@ -35,9 +36,9 @@ def init_command(
     """Look at folders and write a first report over them: a SQL file, and a DAG file if there is
     none.
 
-    Columns and their types are read from the files, keys are declared where every row of the newest
-    days was found to have its own, and days are complete by the sign that past days have. All that
-    was found is in the file, to be edited.
+    Columns and their types are read from the files, or from the log of a table that has one; keys
+    are declared where every row of the newest days was found to have its own, and days are complete
+    by the sign that past days have. All that was found is in the file, to be edited.
     """
     found = first_report(folders, name, utc_now().date())
     files = write(found, into, force=force)

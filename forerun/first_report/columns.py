@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import re
+import zlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 from forerun.first_report.layout import Layout, NoTableError
+from forerun.first_report.values import Json, Number, Scalars
+from forerun.include.machine.wall_clock import utc_now
 from forerun.include.reports.complete_when import ClockTime
 from forerun.include.reports.source import SourceSpec
 from forerun.include.sources.files import Listing, Location
 from forerun.include.sources.formats import format_of
 from forerun.include.sources.listing import data_files
+from forerun.include.sources.pins import pin_source
 from forerun.include.sources.unread import SourceFileError, refuse_unread
 from forerun.include.sources.widening import same_type, widens
 from forerun.include.state.records import PinnedFile
-from forerun.include.stores.store import StoredFile
+from forerun.include.stores.store import Store, StoredFile
 from forerun.planner.contract import ColumnSpec
 from forerun.planner.errors import ForerunError
 
@@ -27,12 +33,6 @@ MOST_DAYS = 7
 """So many of the newest days are looked at."""
 _ANY_DAY = date(2000, 1, 1)
 _BAD_COLUMN = re.compile(r", column (.+) \S+: ")
-_WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,17})\Z")
-_POINT = re.compile(r"-?(0|[1-9][0-9]{0,14})\.([0-9]{1,8})\Z")
-_FLOAT = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]{1,3})?\Z")
-_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")
-_ROOM = 4
-"""Digits that a DECIMAL of CSV has before the point beyond those that are there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,13 +52,17 @@ class SeenTable:
         return sum(file.rows for file in self.files[newest])
 
 
-def look_at(layout: Layout) -> SeenTable:
-    """Find the columns of a table. Raises :class:`NoTableError` for one that no report can read,
-    and says why."""
+def look_at(layout: Layout, scratch: Store) -> SeenTable:
+    """Find the columns of a table. ``scratch`` keeps what has to be copied to be looked at. Raises
+    :class:`NoTableError` for one that no report can read, and says why."""
     days = layout.days[-MOST_DAYS:] or (_ANY_DAY,)
-    first = _source(layout, (ColumnSpec(name="any", type="STRING"),))
-    listed = {day: data_files(first, day) for day in days}
     try:
+        if layout.columns:
+            return _pinned(layout, days, layout.columns, [], scratch)
+        first = _source(layout, (ColumnSpec(name="any", type="STRING"),))
+        listed = {day: data_files(first, day) for day in days}
+        if layout.format == "json":
+            return _pinned(layout, days, *_in_objects(listed), scratch)
         if layout.format == "csv":
             return _look_at_texts(layout, listed)
         return _look_at_footers(layout, listed)
@@ -80,6 +84,7 @@ def _source(
         path=layout.path,
         format=layout.format,
         columns=tuple(columns),
+        catalog=layout.catalog,
         arrival="growing" if layout.days else "static",
         complete_when=ClockTime() if layout.days else None,
         extra_columns=extra,
@@ -118,6 +123,82 @@ def _look_at_footers(layout: Layout, listed: Listed) -> SeenTable:
     return SeenTable(layout=layout, source=source, files=files, remarks=tuple(remarks))
 
 
+def _pinned(
+    layout: Layout,
+    days: Sequence[date],
+    found: Sequence[ColumnSpec],
+    remarks: list[str],
+    scratch: Store,
+) -> SeenTable:
+    """Pin a table whose columns are known before its files are looked at: every row of the days is
+    held against them. A column that no report can have is left out."""
+    columns = []
+    for column in found:
+        try:
+            _source(layout, [column])
+        except ForerunError as error:
+            remarks.append(f"column {column.name} is left out: {error.message}")
+        else:
+            columns.append(column)
+    if not columns:
+        raise NoTableError(f"{layout.name} has no column that can be read: {'; '.join(remarks)}")
+    while True:
+        source = _source(layout, columns, extra="ignore" if remarks else "refuse")
+        try:
+            pins = {day: pin_source(scratch, source, day, utc_now())[1] for day in days}
+        except SourceFileError as error:
+            columns = _as_text(columns, error, remarks)
+            continue
+        files = {day: pin.files for day, pin in pins.items()}
+        return SeenTable(layout=layout, source=source, files=files, remarks=tuple(remarks))
+
+
+def _as_text(
+    columns: Sequence[ColumnSpec], error: SourceFileError, remarks: list[str]
+) -> list[ColumnSpec]:
+    """Return the columns with the one that an error names as a text. Raises the error if it names
+    none, or a text."""
+    bad = _BAD_COLUMN.search(error.message)
+    at = next((n for n, c in enumerate(columns) if bad and c.name == bad[1]), None)
+    if at is None or columns[at].type == "STRING":
+        raise error
+    remarks.append(f"column {columns[at].name} is read as text: {error.message}")
+    return [replace(c, type="STRING") if n == at else c for n, c in enumerate(columns)]
+
+
+def _in_objects(listed: Listed) -> tuple[list[ColumnSpec], list[str]]:
+    """Return the columns that the keys of JSON lines are, by all of their values, and what is to
+    know of those that are none."""
+    whole = Json()
+    for listing in listed.values():
+        for raw in listing.raw:
+            for line in _lines(listing.location, raw.key):
+                whole.take(line)
+    columns, remarks = list[ColumnSpec](), list[str]()
+    for name, values in whole.inside.items():
+        try:
+            columns.append(ColumnSpec(name=name, type=values.type))
+        except NoTableError as error:
+            remarks.append(f"column {name} is left out: {error.message}")
+    return columns, remarks
+
+
+def _lines(location: Location, key: str) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a file. Raises :class:`NoTableError` for what is none."""
+    with location.store.open(key) as handle:
+        text = gzip.GzipFile(fileobj=handle) if key.endswith(".gz") else handle
+        try:
+            for line in text:
+                if line.strip():
+                    found = json.loads(line, parse_int=Number, parse_float=Number)
+                    if not isinstance(found, dict):
+                        raise ValueError("a line that is no object")
+                    yield found
+        except (ValueError, EOFError, OSError, zlib.error) as error:
+            uri = location.store.uri(key)
+            raise NoTableError(f"{uri} is not one object in each line: {error}") from None
+
+
 def _column(name: str, files: Iterable[PinnedFile]) -> tuple[ColumnSpec, bool]:
     """A column in the type that all files fit, and whether some have a narrower one."""
     found = []
@@ -136,7 +217,7 @@ def _column(name: str, files: Iterable[PinnedFile]) -> tuple[ColumnSpec, bool]:
 def _look_at_texts(layout: Layout, listed: Listed) -> SeenTable:
     """Find the types of a CSV table's columns: those that every value of the days is of, and of
     which each is written as that type is. A number with leading zeros is a text."""
-    values: dict[str, _Values] = {}
+    values: dict[str, Scalars] = {}
     for listing in listed.values():
         for file in listing.files:
             _read_values(listing.location, file, values)
@@ -153,52 +234,10 @@ def _look_at_texts(layout: Layout, listed: Listed) -> SeenTable:
                 layout=layout, source=source, files=files_by_day, remarks=tuple(remarks)
             )
         except SourceFileError as error:
-            bad = _BAD_COLUMN.search(error.message)
-            at = next((n for n, c in enumerate(columns) if bad and c.name == bad[1]), None)
-            if at is None or columns[at].type == "STRING":
-                raise
-            remarks.append(f"column {columns[at].name} is read as text: {error.message}")
-            columns[at] = replace(columns[at], type="STRING")
+            columns = _as_text(columns, error, remarks)
 
 
-@dataclass(slots=True)
-class _Values:
-    """The types that the values of a column so far let it be."""
-
-    kinds: tuple[str, ...] = ("BIGINT", "DECIMAL", "DOUBLE", "DATE", "BOOLEAN")
-    whole: int = 1
-    scale: int = 0
-    seen: bool = False
-
-    @property
-    def type(self) -> str:
-        if not self.seen or not self.kinds:
-            return "STRING"
-        if self.kinds[0] != "DECIMAL":
-            return self.kinds[0]
-        return f"DECIMAL({self.whole + _ROOM + self.scale},{self.scale})"
-
-    def take(self, text: str) -> None:
-        self.seen = True
-        point = _POINT.match(text)
-        if _WHOLE.match(text):
-            digits = len(text.lstrip("-"))
-            fits = {"BIGINT", "DECIMAL", "DOUBLE"} if digits <= 15 else {"BIGINT"}
-            self.whole = max(self.whole, digits)
-        elif point:
-            fits = {"DECIMAL", "DOUBLE"}
-            self.whole, self.scale = max(self.whole, len(point[1])), max(self.scale, len(point[2]))
-        elif _FLOAT.match(text) and not text.lstrip("-").startswith("00"):
-            fits = {"DOUBLE"} if "." in text or "e" in text.lower() else set()
-        elif _DATE.match(text):
-            fits = {"DATE"}
-        else:
-            fits = {"BOOLEAN"} if text in ("true", "false") else set()
-        if not fits.issuperset(self.kinds):
-            self.kinds = tuple(kind for kind in self.kinds if kind in fits)
-
-
-def _read_values(location: Location, file: StoredFile, values: dict[str, _Values]) -> None:
+def _read_values(location: Location, file: StoredFile, values: dict[str, Scalars]) -> None:
     from pyarrow import csv
     from pyarrow.lib import ArrowInvalid
 
@@ -220,7 +259,7 @@ def _read_values(location: Location, file: StoredFile, values: dict[str, _Values
     if values and list(values) != read.column_names:
         raise NoTableError(f"{uri} has other columns than the files before it")
     for name, column in zip(read.column_names, read.columns, strict=True):
-        known = values.setdefault(name, _Values())
+        known = values.setdefault(name, Scalars())
         for text in column.drop_null().unique().to_pylist():
             known.take(text)
 

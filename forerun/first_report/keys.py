@@ -62,7 +62,8 @@ def find_key(table: SeenTable) -> tuple[str, ...]:
 
 
 def read_columns(files: Iterable[PinnedFile], form: str, names: Sequence[str]) -> pa.Table:
-    """Return some columns of files, in any case of their names; those of CSV as texts."""
+    """Return some columns of files, in any case of their names; those of CSV, and what a file has
+    by its partition, as texts."""
     import pyarrow as pa
     import pyarrow.parquet as pq
     from pyarrow import csv
@@ -80,10 +81,18 @@ def read_columns(files: Iterable[PinnedFile], form: str, names: Sequence[str]) -
                 )
                 found.append(csv.read_csv(handle, convert_options=options))
                 continue
+            same = {name.lower(): value for name, value in file.constants}
             with pq.ParquetFile(handle) as parquet:
                 own = {name.lower(): name for name in parquet.schema_arrow.names}
-                read = parquet.read(columns=[own[name.lower()] for name in names])
-            found.append(read.select([own[n.lower()] for n in names]).rename_columns(list(names)))
+                held = [name for name in names if name.lower() not in same]
+                read = parquet.read(columns=[own[name.lower()] for name in held])
+            values = [
+                pa.array([same[name.lower()]] * read.num_rows, pa.string())
+                if name.lower() in same
+                else read.column(own[name.lower()])
+                for name in names
+            ]
+            found.append(pa.table(values, list(names)))
     return pa.concat_tables(found, promote_options="permissive")
 
 

@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from datetime import date
 
 from forerun.include.reports.names import is_name
-from forerun.include.sources.files import Location, locate
-from forerun.include.sources.table_formats import (
-    TableFormatError,
-    refuse_tables_above,
-    refuse_tables_below,
-)
+from forerun.include.sources.files import Location
+from forerun.include.sources.table_formats import TableFormatError, refuse_tables_below
 from forerun.include.stores.store import StoredFile, is_hidden
+from forerun.planner.contract import ColumnSpec
 from forerun.planner.errors import ForerunError
 
-_OF_FILES = ("parquet", "csv")
+FORMATS = ("parquet", "csv", "json")
 """The formats whose columns are found by a look at the files."""
+_SUFFIXES = {"parquet": "parquet", "csv": "csv"} | {
+    f"{name}{packed}": "json" for name in ("json", "jsonl", "ndjson") for packed in ("", ".gz")
+}
 _VALUE = re.compile(r"(?:[A-Za-z_][A-Za-z0-9_]*=)?(\d{2,8}|\d{4}-\d{2}-\d{2})\Z")
 _HIVE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _PART = re.compile(r"(part|run|data|file|batch|chunk)?[-_]?[0-9a-f-]*(\.c000)?\Z")
@@ -37,7 +37,8 @@ class NoTableError(ForerunError):
 class Layout:
     """A table as its files lie: ``path`` has placeholders where each day has a folder of its own,
     ``days`` are these days, oldest first; of a table without them there is none. ``signs``: by day
-    the paths below its folder of what is no data, such as markers."""
+    the paths below its folder of what is no data, such as markers. Of a table with a log there are
+    the ``columns`` that it says, and where it is in a ``catalog`` its name there."""
 
     name: str
     path: str
@@ -45,6 +46,8 @@ class Layout:
     days: tuple[date, ...]
     signs: dict[date, frozenset[str]]
     bytes: int
+    catalog: str = ""
+    columns: tuple[ColumnSpec, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,51 +62,37 @@ class _Placed:
     file: StoredFile
 
 
-def find_tables(folder: str) -> tuple[list[Layout], list[str]]:
-    """Return the tables in a folder, the largest first, and in sentences what was left out of it.
+def plain_tables(
+    location: Location, listed: Iterable[StoredFile], left_out: list[str]
+) -> list[Layout]:
+    """Return the tables that files below a folder are; ``left_out`` gets to know in sentences what
+    is none.
 
     Each folder below is a table, and so is a file beside others that are none of its kind; a folder
-    that itself has data or days is one. Raises :class:`NoTableError` where there is none, and
-    :class:`forerun.include.sources.table_formats.TableFormatError` for a table of Delta and the
-    like.
+    that itself has data or days is one.
     """
-    location = locate(folder)
-    refuse_tables_above(location)
-    left_out: list[str] = []
     start = len(location.key) + 1
     placed = [
         _place(tuple(file.key[start:].split("/")), file)
-        for file in _plain_files(location, left_out)
+        for file in _plain_files(location, listed, left_out)
     ]
-    own = location.key.rpartition("/")[2]
-    found = []
+    own, found = location.key.rpartition("/")[2], []
     for name, files in _by_table([one for one in placed if one.below], own):
         try:
             found.append(_layout(location, name, files))
         except NoTableError as error:
             left_out.append(error.message)
-    if not found:
-        said = f": {'; '.join(left_out)}" if left_out else ""
-        raise NoTableError(
-            f"there is no table in {location.store.uri(location.key)}{said}",
-            hint=f"Name a folder with files of {' or '.join(_OF_FILES)}, or with a folder for each "
-            "table.",
-        )
-    names = [one.name for one in found]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise NoTableError(
-            f"two tables are called {twice[0]}",
-            hint="Name the folder of one of them.",
-        )
-    return sorted(found, key=lambda one: -one.bytes), left_out
+    return found
 
 
-def _plain_files(location: Location, left_out: list[str]) -> Iterator[StoredFile]:
+def _plain_files(
+    location: Location, listed: Iterable[StoredFile], left_out: list[str]
+) -> Iterator[StoredFile]:
     """The files below a folder, without those of folders in which a table of another format lies,
     which ``left_out`` gets to know."""
     groups: dict[str, list[StoredFile]] = defaultdict(list)
     start = len(location.key) + 1
-    for file in location.store.list(location.key):
+    for file in listed:
         folder, mark, _ = file.key[start:].partition("/")
         groups[folder if mark else ""].append(file)
     for files in groups.values():
@@ -162,7 +151,7 @@ def _by_table(placed: Sequence[_Placed], own: str) -> Iterator[tuple[str, list[_
             tops[table] = groups[table]
     for table, files in tops.items():
         if table or any(one.day for one in files):
-            yield _name(table[-1] if table else own), files
+            yield name_of(table[-1] if table else own), files
         else:
             yield from _loose(files, own)
 
@@ -173,18 +162,18 @@ def _loose(files: list[_Placed], own: str) -> Iterator[tuple[str, list[_Placed]]
     data = [one for one in files if _is_data(one)]
     names = [one.below[-1].partition(".")[0] for one in data]
     if all(_PART.match(name) for name in names) or any(len(one.below) > 1 for one in data):
-        yield _name(own), files
+        yield name_of(own), files
         return
     for one, name in zip(data, names, strict=True):
-        yield _name(name), [one]
+        yield name_of(name), [one]
 
 
 def _is_data(one: _Placed) -> bool:
     return bool(one.file.size) and not any(map(is_hidden, (*one.table, *one.below)))
 
 
-def _name(text: str) -> str:
-    """A name that a table of a query may have."""
+def name_of(text: str) -> str:
+    """Return a name that a table of a query may have."""
     plain = re.sub(r"[^a-z0-9_]+", "_", text.lower()).strip("_") or "table"
     return plain if is_name(plain) else f"t_{plain}"[:80]
 
@@ -223,13 +212,11 @@ def _format(location: Location, name: str, files: Iterable[StoredFile]) -> str:
         suffix = file.key.rpartition("/")[2].partition(".")[2].lower()
         if magic == b"PAR1":
             kinds.add("parquet")
-        elif suffix in ("csv", "parquet"):
-            kinds.add(suffix)
         else:
-            kinds.add(suffix or "no known format")
-    if len(kinds) > 1 or not kinds <= set(_OF_FILES):
+            kinds.add(_SUFFIXES.get(suffix, suffix or "no known format"))
+    if len(kinds) > 1 or not kinds <= set(FORMATS):
         raise NoTableError(
-            f"{name}: its files are {' and '.join(sorted(kinds))}, and columns are found in "
-            f"{' or '.join(_OF_FILES)} alone (declare those of JSON lines yourself)"
+            f"{name}: its files are {' and '.join(sorted(kinds))}, and columns are found in files "
+            f"of {', '.join(FORMATS)} alone, of one format"
         )
     return kinds.pop()

@@ -7,14 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from forerun.first_report.columns import SeenTable, look_at
 from forerun.first_report.keys import MOST_ROWS, find_key
-from forerun.first_report.layout import NoTableError, find_tables
+from forerun.first_report.layout import NoTableError
 from forerun.first_report.question import ask, find_join, named_by
 from forerun.first_report.signs import find_sign
+from forerun.first_report.tables import find_tables
 from forerun.include.reports.complete_when import ClockTime, HourlyMarkers, MarkerFile
 from forerun.include.reports.source import SourceSpec
+from forerun.include.stores.file_store import FileStore
+from forerun.include.stores.store import Store
 from forerun.planner.contract import ColumnSpec
 
 _DAG_FILE = '''"""The reports of the folder reports: a DAG for each SQL file in it."""
@@ -47,6 +51,11 @@ class FirstReport:
 def first_report(folders: Sequence[str], name: str, today: date) -> FirstReport:
     """Look at folders and write a report over what is in them. Raises :class:`NoTableError` where
     no table can be read."""
+    with TemporaryDirectory(prefix="forerun-init-") as scratch:
+        return _first_report(folders, name, today, FileStore(Path(scratch)))
+
+
+def _first_report(folders: Sequence[str], name: str, today: date, scratch: Store) -> FirstReport:
     layouts, remarks = [], list[str]()
     for folder in folders:
         found, left_out = find_tables(folder)
@@ -55,7 +64,7 @@ def first_report(folders: Sequence[str], name: str, today: date) -> FirstReport:
     tables = []
     for layout in layouts:
         try:
-            tables.append(_with_key(look_at(layout)))
+            tables.append(_with_key(look_at(layout, scratch)))
         except NoTableError as error:
             remarks.append(f"left out: {error.message}")
     if not tables:
@@ -118,7 +127,9 @@ def _with_key(table: SeenTable) -> SeenTable:
     key, remarks = find_key(table), table.remarks
     if table.rows > MOST_ROWS:
         remarks = (*remarks, f"it has more than {MOST_ROWS:,} rows: no key was looked for")
-    columns = tuple(replace(c, nullable=c.name not in key) for c in table.source.columns)
+    columns = tuple(
+        replace(c, nullable=c.nullable and c.name not in key) for c in table.source.columns
+    )
     source = replace(table.source, key=key, columns=columns)
     return replace(table, source=source, remarks=remarks)
 
@@ -130,6 +141,8 @@ def _source_fields(table: SeenTable) -> tuple[list[str], list[str]]:
     lines += [f"  {_scalar(c.name)}: {_scalar(_type(c))}" for c in source.columns]
     if source.format != "parquet":
         lines.append(f"format: {source.format}")
+    if source.catalog:
+        lines.append(f"catalog: {_scalar(source.catalog)}")
     if source.key:
         lines.append(f"key: [{', '.join(map(_scalar, source.key))}]")
     remarks = []

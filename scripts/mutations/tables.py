@@ -33,7 +33,7 @@ TABLES = (
         "else pa.array([0] * file.record_count).cast(kind)", suite=_ICEBERG,
     ),
     Mutation(
-        "other names: read by those of the files", f"{_AT}/iceberg_names.py",
+        "other names: read by those of the files", f"{_AT}/iceberg_columns.py",
         "now.get(name, number) == number and names.get(number, name) == name", "True",
         suite=_ICEBERG,
     ),

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import gzip
 import json
 import random
 from collections.abc import Callable, Iterator
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable, QueryBuilder, write_deltalake
+from pyiceberg.catalog import load_catalog
+from pyiceberg.utils.config import Config
 
 from forerun.cli.app import run
 from forerun.include.days.handle import Day
@@ -180,11 +185,41 @@ def prefixed(root: Path) -> None:
     parquet(root / "part.parquet", p_partkey=pa.array(range(9), ints), p_kind=["a", "b", "c"] * 3)
 
 
+def json_lines(root: Path) -> None:
+    """Objects with nested ones, some keys not in all of them, packed and not; one key is a number
+    here and a text there."""
+    for day in DAYS:
+        rows = [
+            {"id": n, "kind": "ab"[n % 2], "paid": n + 0.25, "day": str(day),
+             "at": f"{day}T07:00:00Z", "ok": n > 2, "place": {"x y": n, "tags": ["p", None]},
+             "mixed": n if n % 2 else "n"}
+            for n in range(8)
+        ]  # fmt: skip
+        del rows[3]["paid"], rows[4]["place"]
+        lines = "".join(f"{json.dumps(row)}\n" for row in rows)
+        text(root / "events" / f"dt={day}" / "1.jsonl", lines)
+    folder = root / "events" / f"dt={DAYS[-1]}"
+    (folder / "2.ndjson.gz").write_bytes(gzip.compress(lines.replace('"id": ', '"id": 1').encode()))
+
+
+def delta_days(root: Path) -> None:
+    """A Delta table partitioned by days, of which a commit took rows, in a folder of others."""
+    for day in DAYS:
+        rows = pa.table({
+            "order_id": pa.array([1, 2, 3], pa.int32()), "shop": ["a", "b", "b"], "n": [1, None, 3],
+            "dt": pa.array([day] * 3),
+        })  # fmt: skip
+        write_deltalake(str(root / "shop" / "orders"), rows, partition_by=["dt"], mode="append")
+    DeltaTable(str(root / "shop" / "orders")).delete("order_id = 2")
+    parquet(root / "shop" / "other" / "x.parquet", word=["p"])
+
+
 def mixed_folder(root: Path) -> None:
-    """A Delta table, JSON and a truncated file beside a table of one row."""
+    """A damaged Delta table, JSON without lines and a truncated file beside a table of one row."""
     parquet(root / "delta" / "part-0.parquet", a=[1])
-    text(root / "delta" / "_delta_log" / "0.json", "{}")
-    text(root / "notes" / "a.json", "{}")
+    text(root / "delta" / "_delta_log" / f"{0:020d}.json", "{}")
+    text(root / "list" / "a.json", "[\n{}\n]")
+    text(root / "notes" / "a.txt", "{}")
     text(root / "cut" / "a.parquet", "PAR1")
     parquet(root / "one" / "ds=2026-02-01" / "1.parquet", id=[7], name=["only"])
 
@@ -202,6 +237,11 @@ SHAPES: list[tuple[Callable[[Path], None], dict[str, Any]]] = [
     (nested, {"key": (), "sign": MarkerFile(name="_DONE"), "reads": ["sales"]}),
     (drifting, {"key": ("id",), "sign": ClockTime(), "types": {"id": "BIGINT", "kind": "STRING"}}),
     (prefixed, {"key": ("l_orderkey", "l_linenumber"), "sign": None, "reads": ["lines", "part"]}),
+    (json_lines, {"key": ("id",), "sign": ClockTime(), "types": {
+        "id": "BIGINT", "kind": "STRING", "paid": "DECIMAL(7,2)", "day": "DATE", "at": "TIMESTAMP",
+        "ok": "BOOLEAN", "place": "STRUCT<`x y`:BIGINT, tags:ARRAY<STRING>>"}}),
+    (delta_days, {"key": ("order_id",), "sign": ClockTime(), "reads": ["orders"], "types": {
+        "order_id": "INT", "shop": "STRING", "n": "BIGINT", "dt": "DATE"}}),
     (mixed_folder, {"key": (), "sign": ClockTime(), "reads": ["one"]}),
 ]  # fmt: skip
 
@@ -238,12 +278,22 @@ def plain(sail: Engine, spec: ReportSpec, day: dt.date) -> pa.Table:
     """The report's own text over all files, by the engine alone."""
     for source in spec.sources:
         schema = ", ".join(f"`{c.name.replace('`', '``')}` {c.type}" for c in source.columns)
+        if source.format == "delta":
+            read = QueryBuilder().register("t", DeltaTable(source.path.partition("/dt=")[0]))
+            found = pa.table(read.execute("SELECT * FROM t")).to_pylist()
+            rows = sail.session.createDataFrame(found, schema)
+            rows.filter(f"dt = '{day}'").createOrReplaceTempView(source.name)
+            continue
         form = format_of(source.format)
-        reader = sail.session.read.format(form.engine_format).schema(schema)
+        kind = "json" if source.format == "json" else form.engine_format
+        reader = sail.session.read.format(kind).schema(schema)
         folder = Path(source.path_on(day))
         files = [folder] if folder.is_file() else folder.rglob("*.*")
         data = [str(f) for f in files if not f.name.startswith((".", "_"))]
-        rows = reader.options(**form.engine_options).load([f"file://{f}" for f in data])
+        reader = reader.options(**form.engine_options)
+        groups = [[f] for f in data] if kind == "json" else [data]  # packed and plain ones alone
+        read_each = [reader.load([f"file://{f}" for f in files]) for files in groups]
+        rows = reduce(lambda one, two: one.unionAll(two), read_each)
         rows.createOrReplaceTempView(source.name)
     return sail.session.sql(spec.sql).toArrow()
 
@@ -258,9 +308,45 @@ def test_what_cannot_be_read_is_said(tmp_path, capsys):
     mixed_folder(tmp_path / "lake")
     _, found = written(tmp_path, capsys)
     said = "\n".join(found["remarks"])
-    assert "is a Delta table" in said
-    assert "notes: its files are json" in said
+    assert "delta cannot be read as a Delta table" in said
+    assert "list/a.json is not one object in each line" in said
+    assert "notes: its files are txt" in said
     assert "cut: " in said
+
+
+def test_a_table_of_a_catalog_says_its_columns(tmp_path, capsys, monkeypatch):
+    for name, value in {"TYPE": "sql", "URI": f"sqlite:///{tmp_path}/catalog.db",
+                        "WAREHOUSE": f"file://{tmp_path}/lake"}.items():  # fmt: skip
+        monkeypatch.setenv(f"PYICEBERG_CATALOG__LAKE__{name}", value)
+    monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())
+    catalog = load_catalog("lake")
+    catalog.create_namespace("shop")
+    fields = [pa.field("order_id", pa.int64(), nullable=False), ("dt", pa.date32()),
+              ("at", pa.timestamp("us")), ("place", pa.struct([("x", pa.int32())])),
+              ("tags", pa.map_(pa.string(), pa.decimal128(9, 2)))]  # fmt: skip
+    table = catalog.create_table("shop.orders", schema=pa.schema(fields))
+    with table.update_spec() as spec:
+        spec.add_identity("dt")
+    for day in DAYS:
+        rows = {"order_id": [1, 2], "dt": [day, day], "at": [NOON.replace(tzinfo=None)] * 2,
+                "place": [None, {"x": 1}], "tags": [[], None]}  # fmt: skip
+        table.append(pa.table(rows, schema=pa.schema(fields)))
+    command = ["init", "iceberg:lake.shop.orders", "--into", str(tmp_path / "dags"), "--json"]
+    assert run(command) == 0
+    found = json.loads(capsys.readouterr().out)
+    (source,) = read_report_file(Path(found["files"][0])).spec.sources
+    assert (source.format, source.catalog, source.key) == (
+        "iceberg", "lake.shop.orders", ("order_id",)
+    )  # fmt: skip
+    assert source.path == f"{tmp_path}/lake/shop/orders/dt={{ds}}"
+    assert found["day"] == str(DAYS[-1])
+    assert {c.name: (c.type, c.nullable) for c in source.columns} == {
+        "order_id": ("BIGINT", False), "dt": ("DATE", True), "at": ("TIMESTAMP_NTZ", True),
+        "place": ("STRUCT<x:INT>", True), "tags": ("MAP<STRING, DECIMAL(9,2)>", True),
+    }  # fmt: skip
+    assert run(["check", found["files"][0], "--date", found["day"]]) == 0
+    assert run(["init", "iceberg:lake.shop.none", "--into", str(tmp_path / "dags")]) == 2
+    assert "has no table shop.none" in capsys.readouterr().err
 
 
 def test_a_report_is_not_written_over(tmp_path, capsys):

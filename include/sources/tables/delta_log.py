@@ -17,12 +17,18 @@ from urllib.parse import unquote
 
 from forerun.include.sources.files import SourcePathError, TableVersion
 from forerun.include.sources.table_formats import TableFormatError
+from forerun.include.sources.tables.delta_columns import (
+    Schema,
+    columns_of,
+    names_in_log,
+    other_names,
+)
 from forerun.include.sources.tables.log import Change, Snapshot
 from forerun.include.stores.store import MissingKeyError, Store, StoredFile
+from forerun.planner.contract import ColumnSpec
 
 if TYPE_CHECKING:
     from forerun.include.sources.tables.copied_rows import Positions
-    from forerun.include.sources.tables.other_names import OtherNames
 
 _LOG = "_delta_log"
 _COMMIT = re.compile(r"([0-9]{20})\.json\Z")
@@ -40,14 +46,17 @@ class DeltaLog:
     store: Store
     root: str
     snapshot: Snapshot
-    names: Mapping[str, str]
-    """The columns of the table by the names that its log has for them, where it has column mapping.
-    """
+    schema: Schema
+
+    @property
+    def columns(self) -> tuple[ColumnSpec, ...]:
+        """The columns as Spark would declare them."""
+        return columns_of(self.schema)
 
     def changes_since(self, version: int) -> list[Change] | None:
         """Return what the commits since a version did; None, too, if one changed what the table
         is."""
-        found: list[Change] = []
+        found, names = list[Change](), names_in_log(self.schema)
         for number in range(version + 1, self.snapshot.table.version + 1):
             try:
                 text = self.store.get(f"{self.root}/{_LOG}/{number:020d}.json").decode()
@@ -56,7 +65,7 @@ class DeltaLog:
             actions = [json.loads(line) for line in text.splitlines() if line.strip()]
             if any("metaData" in action or "protocol" in action for action in actions):
                 return None
-            found += _changes(self.root, actions, self.names)
+            found += _changes(self.root, actions, names)
         return found
 
 
@@ -120,8 +129,8 @@ def _copy_log(store: Store, root: str, listed: Sequence[StoredFile], to: Path) -
             place.write_bytes(store.get(key))
 
 
-def _snapshot(store: Store, root: str, copy: str) -> tuple[Snapshot, dict[str, str]]:
-    """Return the newest version, and its columns by the names that the log has for them."""
+def _snapshot(store: Store, root: str, copy: str) -> tuple[Snapshot, Schema]:
+    """Return the newest version, and the schema that the log has of it."""
     import pyarrow as pa
 
     uri = store.uri(root)
@@ -136,7 +145,6 @@ def _snapshot(store: Store, root: str, copy: str) -> tuple[Snapshot, dict[str, s
     try:
         table = DeltaTable(copy)
         said, version = table.metadata(), table.version()
-        columns = tuple(field.name for field in table.schema().fields)
         schema = json.loads(table.schema().to_json())
         rows = pa.table(table.get_add_actions(flatten=True)).to_pylist()
         vectored = "deletionVectors" in (table.protocol().reader_features or ())
@@ -148,7 +156,7 @@ def _snapshot(store: Store, root: str, copy: str) -> tuple[Snapshot, dict[str, s
             "kind than the installed deltalake reads.",
         ) from None
     mapped = (said.configuration.get("delta.columnMapping.mode") or "none") != "none"
-    called = dict(_called(schema, ())) if mapped else {}
+    names = other_names(schema) if mapped else None
     partitions = tuple(sorted(said.partition_columns))
     files = {
         _key(uri, root, unquote(row["path"])): tuple(
@@ -156,39 +164,8 @@ def _snapshot(store: Store, root: str, copy: str) -> tuple[Snapshot, dict[str, s
         )
         for row in rows
     }
-    this, names = TableVersion(str(said.id), version, columns), _other_names(called)
-    top_level = {path[0]: name for path, name in called.items() if len(path) == 1}
-    return Snapshot(this, partitions, files, deleted, names), top_level
-
-
-def _called(kind: Any, above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield the fields of a type of the log, nested ones too: the path by which data files have
-    them (:data:`forerun.include.sources.tables.other_names.Path`), and the name of the table."""
-    match kind:
-        case {"type": "struct", "fields": fields}:
-            for field in fields:
-                inside = field["metadata"].get("delta.columnMapping.physicalName", field["name"])
-                yield (*above, inside), field["name"]
-                yield from _called(field["type"], (*above, inside))
-        case {"type": "array", "elementType": element}:
-            yield from _called(element, (*above, "element"))
-        case {"type": "map", "keyType": key, "valueType": value}:
-            yield from _called(key, (*above, "key"))
-            yield from _called(value, (*above, "value"))
-
-
-def _other_names(called: Mapping[tuple[str, ...], str]) -> OtherNames | None:
-    """Return the names of a table with column mapping; None if its files have them, too."""
-    if all(path[-1] == name for path, name in called.items()):
-        return None
-    from forerun.include.sources.tables.other_names import OtherNames
-
-    by_column = {
-        name: repr(sorted(pair for pair in called.items() if pair[0][0] == path[0]))
-        for path, name in called.items()
-        if len(path) == 1
-    }
-    return OtherNames(by_column, lambda path, _: called.get(path), everywhere=True)
+    this = TableVersion(str(said.id), version, tuple(column.name for column in columns_of(schema)))
+    return Snapshot(this, partitions, files, deleted, names), schema
 
 
 def _deleted(store: Store, root: str, table: Any, copy: str) -> dict[str, Positions]:

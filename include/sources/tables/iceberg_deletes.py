@@ -19,7 +19,7 @@ from pyiceberg.table.puffin import PuffinFile
 
 from forerun.include.sources.table_formats import TableFormatError
 from forerun.include.sources.tables.copied_rows import Positions, positions_of
-from forerun.include.sources.tables.iceberg_names import FIELD_ID
+from forerun.include.sources.tables.iceberg_columns import FIELD_ID
 
 
 class Task(Protocol):

@@ -22,6 +22,7 @@ from forerun.include.sources.files import (
 from forerun.include.sources.table_formats import TableFormatError
 from forerun.include.sources.tables.iceberg_catalog import open_catalog
 from forerun.include.sources.tables.log import Change, Snapshot
+from forerun.planner.contract import ColumnSpec
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -40,6 +41,13 @@ class IcebergLog:
     table: Table
     snapshot: Snapshot
     partitions: Mapping[int, Mapping[str, tuple[int, bool]]]
+
+    @property
+    def columns(self) -> tuple[ColumnSpec, ...]:
+        """The columns as Spark would declare them."""
+        from forerun.include.sources.tables.iceberg_columns import columns_of
+
+        return columns_of(self.table)
 
     def changes_since(self, version: int) -> list[Change] | None:
         """Return what the snapshots between did, the oldest first."""
@@ -81,7 +89,7 @@ def read_log(location: Location, root: str, name: str) -> IcebergLog:
     Raises :class:`SourcePathError` if it lies elsewhere or is not in the catalog, and
     :class:`TableFormatError` for one that needs more of its reader than its data files as they are.
     """
-    table = _load(name)
+    table = load_table(name)
     there = locate(table.location())
     if (there.store.root, there.key) != (location.store.root, root):
         raise SourcePathError(
@@ -89,8 +97,8 @@ def read_log(location: Location, root: str, name: str) -> IcebergLog:
             hint="Write the path that the catalog says, and after it partitions at most.",
         )
     _refuse_defaults(table, name)
+    from forerun.include.sources.tables.iceberg_columns import other_names
     from forerun.include.sources.tables.iceberg_files import data_files
-    from forerun.include.sources.tables.iceberg_names import other_names
 
     specs = {number: _identities(table, number) for number in table.specs()}
     current = table.current_snapshot()
@@ -137,7 +145,9 @@ def _key(table: Table, path: str) -> str:
     return at.key
 
 
-def _load(name: str) -> Table:
+def load_table(name: str) -> Table:
+    """Return the table that a catalog knows. Raises :class:`SourcePathError` if it does not, or
+    does not answer, and :class:`TableFormatError` without pyiceberg."""
     try:
         from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
     except ImportError:

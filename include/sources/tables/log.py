@@ -25,6 +25,7 @@ from forerun.include.sources.files import (
 from forerun.include.sources.raw import Raw
 from forerun.include.state.records import Pin, PinnedFile
 from forerun.include.stores.store import StoredFile
+from forerun.planner.contract import ColumnSpec
 from forerun.planner.contract.plan_v1 import WEIGHT_COLUMN
 
 if TYPE_CHECKING:
@@ -68,6 +69,11 @@ class TableLog(Protocol):
     @property
     def snapshot(self) -> Snapshot:
         """The newest version."""
+        ...
+
+    @property
+    def columns(self) -> tuple[ColumnSpec, ...]:
+        """The columns of the newest version, as Spark would declare them."""
         ...
 
     def changes_since(self, version: int) -> list[Change] | None:

@@ -1,4 +1,4 @@
-"""The columns of an Iceberg table by their numbers, by which its data files have them, too."""
+"""The columns of an Iceberg table, which are told by numbers in the table and its data files."""
 
 from __future__ import annotations
 
@@ -8,11 +8,38 @@ import pyarrow as pa
 from pyiceberg.schema import index_by_id, index_by_name
 from pyiceberg.table import Table
 from pyiceberg.table.name_mapping import MappedField
+from pyiceberg.types import DecimalType, IcebergType, ListType, MapType, StructType
 
 from forerun.include.sources.tables.other_names import OtherNames, Path
+from forerun.planner.algebra.types import field_text
+from forerun.planner.contract import ColumnSpec
 
 FIELD_ID = b"PARQUET:field_id"
 """Where a field of a Parquet file says its number."""
+_WORDS = {"long": "BIGINT", "timestamptz": "TIMESTAMP", "timestamp": "TIMESTAMP_NTZ"}
+"""The types that Spark calls otherwise than Iceberg."""
+
+
+def columns_of(table: Table) -> tuple[ColumnSpec, ...]:
+    """Return the columns as Spark would declare them."""
+    return tuple(
+        ColumnSpec(name=field.name, type=_type(field.field_type), nullable=field.optional)
+        for field in table.schema().fields
+    )
+
+
+def _type(kind: IcebergType) -> str:
+    match kind:
+        case StructType(fields=fields):
+            inside = (field_text(field.name, _type(field.field_type)) for field in fields)
+            return f"STRUCT<{', '.join(inside)}>"
+        case ListType(element_type=element):
+            return f"ARRAY<{_type(element)}>"
+        case MapType(key_type=key, value_type=value):
+            return f"MAP<{_type(key)}, {_type(value)}>"
+        case DecimalType(precision=precision, scale=scale):
+            return f"DECIMAL({precision},{scale})"
+    return _WORDS.get(str(kind), str(kind).upper())
 
 
 def other_names(table: Table) -> OtherNames | None:
