@@ -64,7 +64,7 @@ TABLES = (
         "(names.get(name, name), value or None)", "(name, value or None)", suite=_DELTA,
     ),
     Mutation(
-        "column mapping: inside of arrays as the files have them", f"{_AT}/delta_log.py",
+        "column mapping: inside of arrays as the files have them", f"{_AT}/delta_columns.py",
         'yield from _called(element, (*above, "element"))', "yield from ()", suite=_DELTA,
     ),
 )  # fmt: skip

@@ -50,7 +50,15 @@ def _aggregate_eagerly(relation: Relation, ids: ColumnIds, _: frozenset[str]) ->
 
 
 def _group_partners(relation: Relation, ids: ColumnIds, _: frozenset[str]) -> Relation | None:
-    return group_partners(relation, ids)
+    """Group the partners of an outer join, also of one below several other joins, through which the
+    aggregate is pushed first."""
+    for _joins_above in range(_MOST_JOINS_ABOVE):
+        grouped = group_partners(relation, ids)
+        pushed = None if grouped is not None else aggregate_eagerly(relation, ids)
+        if pushed is None:
+            return grouped
+        relation = pushed
+    return None
 
 
 def _join_groups_once(relation: Relation, _: ColumnIds, __: frozenset[str]) -> Relation | None:
@@ -61,11 +69,13 @@ def _reduce_partners(relation: Relation, _: ColumnIds, __: frozenset[str]) -> Re
     return reduce_partners(relation)
 
 
+_MOST_JOINS_ABOVE = 4
 ExploreRule = TreeRule | BlockRule
 EXPLORE: tuple[ExploreRule, ...] = (
     TreeRule("MagicSet", restrict_groups),
     TreeRule("EagerAggregate", _aggregate_eagerly),
     TreeRule("GroupedPartners", _group_partners),  # what reads both sides of a left join
+    TreeRule("GroupedPartners", _group_partners),  # and of a join among the partners
     TreeRule("JoinGroupsOnce", _join_groups_once),  # of sums that were pushed below the joins
     TreeRule("ReducedPartners", _reduce_partners),
     BlockRule(ORDER, add_orders),  # of every form: what was pushed below the joins is a leaf

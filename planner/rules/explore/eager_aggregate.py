@@ -10,12 +10,16 @@ which the aggregates skip; a count of rows is 1 there, a count of values 0. So a
 join must be NULL where R's columns are: ``sum(coalesce(x, 0))`` over such a row is 0, not NULL.
 Source: Yan and Larson, "Eager aggregation and lazy aggregation", VLDB 1995. In Forerun, the
 aggregate of a join is so made from states of one input, which can be kept and merged run by run.
+
+A sum of BIGINT over rows that the join drops could overflow where the query's own does not. It is
+computed as one of DECIMALs, which holds any sum, and cast back above: that fails where the query's
+own sum fails in whatever order the rows come.
 """
 
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from forerun.planner.algebra.aggregates.functions import function, type_of
 from forerun.planner.algebra.aggregates.record import Empty
@@ -37,8 +41,10 @@ from forerun.planner.algebra.scalar import (
     Scalar,
     is_deterministic,
     substitute,
+    value_places,
 )
-from forerun.planner.algebra.types import BIGINT, Column, ColumnId
+from forerun.planner.algebra.types import BIGINT, Column, ColumnId, DataType, decimal
+from forerun.planner.props.keys import is_key, keys
 from forerun.planner.rules.normalize.safety import can_fail
 from forerun.planner.tvr.signed import ColumnIds
 
@@ -50,6 +56,8 @@ def aggregate_eagerly(relation: Relation, ids: ColumnIds) -> Relation | None:
 
 
 _KINDS = frozenset({JoinKind.INNER, JoinKind.LEFT})
+_LONG = decimal(20, 0)
+"""The DECIMAL that Spark takes a BIGINT for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,26 +111,69 @@ def is_mergeable(call: AggregateCall, args: tuple[Scalar, ...]) -> bool:
     return known and all(is_deterministic(arg) and not can_fail(arg) for arg in args)
 
 
+def with_wide_sums(node: Aggregate, ids: ColumnIds) -> Aggregate:
+    """Return the aggregate with its sums that can overflow as sums of DECIMALs; the same one if it
+    has none."""
+    wide = tuple(_wide(column, call, ids) for column, call in node.calls)
+    return node if wide == node.calls else Aggregate(node.input, node.keys, wide)
+
+
+def with_columns_of(node: Aggregate, relation: Relation) -> Relation:
+    """Return a relation that has the values of an aggregate, in its order, with its columns."""
+    if tuple(relation.columns) == tuple(node.columns):
+        return relation
+    pairs = zip(node.columns, relation.columns, strict=True)
+    return Project(relation, tuple((to, _cast(Ref(column), to.type)) for to, column in pairs))
+
+
+def _wide(column: Column, call: AggregateCall, ids: ColumnIds) -> tuple[Column, AggregateCall]:
+    if not function(call.name).overflows(tuple(arg.type for arg in call.args)):
+        return column, call
+    wide = replace(call, args=(_as_decimal(call.args[0]), *call.args[1:]))
+    return Column(ids.next_id(), column.name, type_of(wide)), wide
+
+
+def _as_decimal(scalar: Scalar) -> Scalar:
+    """Return a BIGINT as a DECIMAL; of a choice the values, whose conditions stay in sight."""
+    if not isinstance(scalar, Call) or scalar.name not in ("case", "if", "coalesce"):
+        return _cast(scalar, _LONG)
+    places = range(len(scalar.args)) if scalar.name == "coalesce" else value_places(scalar)
+    args = (_as_decimal(arg) if at in places else arg for at, arg in enumerate(scalar.args))
+    return Call(scalar.name, tuple(args), _LONG)
+
+
+def _cast(scalar: Scalar, to: DataType) -> Scalar:
+    return scalar if scalar.type == to else Call("cast", (scalar,), to)
+
+
 def _push(node: Relation, ids: ColumnIds) -> Relation | None:
     if not isinstance(node, Aggregate):
         return None
+    pushed = _pushed(with_wide_sums(node, ids), ids)
+    return None if pushed is None else with_columns_of(node, pushed)
+
+
+def _pushed(node: Aggregate, ids: ColumnIds) -> Relation | None:
     found = aggregate_over_join(node, _KINDS)
     if found is None or not found.calls:
         return None
     join = found.join
     pairs, _ = split_condition(join)
-    for side in (1, 0) if join.kind is JoinKind.INNER else (1,):
+    for side in (1, 0):
         given = join.inputs[side]
         mine = {column.id for column in given.columns}
         read = {c for _, call in found.calls for c in call.references()}
         if not read or not read <= mine:
             continue
-        if join.kind is JoinKind.LEFT and not all(_skips_nulls_of(mine, c) for _, c in found.calls):
+        may_miss = side == 1 and join.kind is JoinKind.LEFT
+        if may_miss and not all(_skips_nulls_of(mine, call) for _, call in found.calls):
             continue
         joined = tuple(pair[side] for pair in pairs)
         grouped = tuple(key for key in found.keys if key.id in mine)
-        keys = tuple(dict.fromkeys((*joined, *grouped)))
-        return _eager(node, found, side, keys, ids)
+        by = tuple(dict.fromkeys((*joined, *grouped)))
+        if is_key({key.id for key in by}, keys(given, {})):
+            continue
+        return _eager(node, found, side, by, ids)
     return None
 
 
@@ -133,7 +184,7 @@ def _skips_nulls_of(columns: AbstractSet[ColumnId], call: AggregateCall) -> bool
 
 
 def _eager(
-    node: Aggregate, found: OverJoin, side: int, keys: tuple[Column, ...], ids: ColumnIds
+    node: Aggregate, found: OverJoin, side: int, by: tuple[Column, ...], ids: ColumnIds
 ) -> Relation:
     join = found.join
     partial: list[tuple[Column, AggregateCall]] = []
@@ -144,7 +195,7 @@ def _eager(
         kept = Column(ids.next_id(), column.name, column.type)
         partial.append((kept, call))
         value: Scalar = Ref(kept)
-        if function(call.name).empty is Empty.ZERO and join.kind is JoinKind.LEFT:
+        if function(call.name).empty is Empty.ZERO and side == 1 and join.kind is JoinKind.LEFT:
             alone = "0" if call.args else "1"
             value = Call("coalesce", (value, Literal(alone, BIGINT)), BIGINT)
         again = merged_by(call, value)
@@ -152,7 +203,7 @@ def _eager(
         merged.append((total, again))
         items.append((column, settled(call, Ref(total), column)))
     inputs = list(join.inputs)
-    inputs[side] = Aggregate(inputs[side], keys, tuple(partial))
+    inputs[side] = Aggregate(inputs[side], by, tuple(partial))
     below = Join(join.kind, inputs[0], inputs[1], join.condition)
     return Project(Aggregate(below, found.keys, tuple(merged)), tuple(items))
 

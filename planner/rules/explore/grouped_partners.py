@@ -23,8 +23,10 @@ full join a row of M without a row of L stands for n rows of R, and its terms ar
 columns of L are NULL, as they are in it; rows of R whose ``k`` is NULL are in such a row, so there
 ``n`` tells, which is NULL in no row of M. A branch without a value adds NULL, so a sum over nothing
 stays NULL. Retractions: the law holds for every version of L and R, and M is maintained as any
-aggregate is. Not for what is rounded, overflows, or may fail on rows that a branch or the join
-leaves out, nor for products with more digits than DECIMALs have.
+aggregate is. A sum of DOUBLEs is rounded otherwise than the query's own, as any order of its rows
+does. Not for what may fail on rows that a branch or the join leaves out, nor for products that
+would lose digits after the point; one that has no room before it is larger than the query's sum may
+be.
 Source: Yan and Larson, VLDB 1995 (eager count and sum), with the branches of CASE told apart.
 """
 
@@ -60,6 +62,7 @@ from forerun.planner.algebra.scalar import (
 from forerun.planner.algebra.types import (
     BIGINT,
     BOOLEAN,
+    DOUBLE,
     UNKNOWN,
     Column,
     ColumnId,
@@ -73,6 +76,8 @@ from forerun.planner.rules.explore.eager_aggregate import (
     aggregate_over_join,
     merged_by,
     settled,
+    with_columns_of,
+    with_wide_sums,
 )
 from forerun.planner.tvr.signed import ColumnIds
 
@@ -184,6 +189,11 @@ class _Partners:
 def _grouped(node: Relation, ids: ColumnIds) -> Relation | None:
     if not isinstance(node, Aggregate):
         return None
+    grouped = _grouped_below(with_wide_sums(node, ids), ids)
+    return None if grouped is None else with_columns_of(node, grouped)
+
+
+def _grouped_below(node: Aggregate, ids: ColumnIds) -> Relation | None:
     found = aggregate_over_join(node, _KINDS)
     if found is None or not found.calls:
         return None
@@ -245,9 +255,6 @@ def _merged(
 def _terms(call: AggregateCall, join: Join, partners: _Partners) -> tuple[Scalar, ...] | None:
     """Return what a row of L and M adds to a call, one term per branch of its argument; None if the
     argument has no such branches or the terms are not exact."""
-    types = tuple(arg.type for arg in call.args)
-    if function(call.name).is_rounded(types):
-        return None
     if not call.args:
         return (partners.count(()),)
     branches = _branches(call.args[0], join)
@@ -287,14 +294,20 @@ def _sum(call: AggregateCall, branch: _Branch, partners: _Partners) -> Scalar | 
 
 
 def _times(value: Scalar, count: Scalar) -> Scalar | None:
-    """Return the sum of a value that comes ``count`` times, exactly; None if no type holds it."""
+    """Return the sum of a value that comes ``count`` times, exactly but for what any sum of DOUBLEs
+    is rounded; None if no type holds it."""
     type_ = value.type
     if type_.is_integer and type_ != BIGINT:
         return Call("*", (Call("cast", (value,), BIGINT), count), BIGINT)
-    if type_.name != "DECIMAL" or type_.precision + _COUNT.precision + 1 > _MOST_DIGITS:
+    if type_.is_floating:
+        wide, times = (Call("cast", (each,), DOUBLE) for each in (value, count))
+        return Call("*", (wide, times), DOUBLE)
+    if type_.name != "DECIMAL":
         return None
-    times = Call("cast", (count,), _COUNT)
-    return Call("*", (value, times), decimal_result("*", type_, _COUNT))
+    product = decimal_result("*", type_, _COUNT)
+    if product.scale != type_.scale:
+        return None
+    return Call("*", (value, Call("cast", (count,), _COUNT)), product)
 
 
 def _branches(argument: Scalar, join: Join) -> tuple[_Branch, ...] | None:

@@ -40,12 +40,16 @@ PUSHED = (
     "SELECT count(x) AS c, sum(x) AS s FROM l JOIN r ON l.k = r.k",
     "SELECT h, max(g) AS m FROM l JOIN r ON l.k = r.k GROUP BY h",
     "SELECT g, sum(coalesce(x, 0)) AS s FROM l JOIN r ON l.k = r.k GROUP BY g",
+    "SELECT l.k, sum(n) AS s FROM l JOIN r ON l.k = r.k GROUP BY l.k",
+    "SELECT g, sum(CASE WHEN h = 'u' THEN n ELSE 3 END) AS s FROM l JOIN r ON l.k = r.k GROUP BY g",
+    "SELECT l.k, max(g) AS m, count(g) AS c FROM l LEFT JOIN r ON l.k = r.k GROUP BY l.k",
+    "SELECT h, sum(l.k) AS s, count(g) AS c FROM l LEFT JOIN r ON l.k = r.k GROUP BY h",
     "SELECT g, sum(x * x) AS s, count(*) AS c FROM l LEFT JOIN r ON l.k = r.k GROUP BY g",
 )
 KEPT = (
-    "SELECT l.k, sum(n) AS s FROM l JOIN r ON l.k = r.k GROUP BY l.k",  # BIGINT may overflow
     "SELECT l.k, count(DISTINCT x) AS c FROM l JOIN r ON l.k = r.k GROUP BY l.k",
-    "SELECT l.k, max(g) AS m FROM l LEFT JOIN r ON l.k = r.k GROUP BY l.k",  # the left side
+    # One row of each key: it is a group.
+    "SELECT h, sum(c) s FROM r JOIN (SELECT k, max(1) c FROM l GROUP BY k) USING (k) GROUP BY h",
     "SELECT l.k, sum(x) AS s FROM l LEFT JOIN r ON l.k = r.k AND g < h GROUP BY l.k",
     "SELECT l.k, avg(x) AS a FROM l JOIN r ON l.k = r.k GROUP BY l.k",
     "SELECT h, count(*) AS c FROM l JOIN r ON l.k = r.k GROUP BY h",  # of no one side
