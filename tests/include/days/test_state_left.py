@@ -132,9 +132,11 @@ def rolling_day(committed: tuple[Committed, ...] = ()) -> PlanRequest:
     facts = replace(facts, change="changelog", proven=True)
     text = SourceColumn(name="name", type=parse_type("STRING"))
     names = Source(name="names", columns=(facts.columns[0], text), rows=100_000_000, bytes=10**9)
+    settings = replace(final.settings, rules_off=("EagerAggregate",))  # or sums alone are kept
     alone = replace(
-        final, sql=JOINED, sources=(facts, names), points=POINTS[1:], current=1, first_sources=()
-    )
+        final, sql=JOINED, sources=(facts, names), points=POINTS[1:], current=1, first_sources=(),
+        settings=settings,
+    )  # fmt: skip
     if not committed:
         return alone
     before = TimePoint(weight=1.0, arrived=0.9999, by_source=(("facts", 0.9999),))
