@@ -134,8 +134,11 @@ def result_type(
 
 
 def _bytes(name: str, types: tuple[DataType, ...]) -> DataType:
-    """Return the type that a function of texts gives bytes."""
-    return BINARY if set(types[name == "elt" :]) <= {BINARY, INT} else UNKNOWN
+    """Return the type that a function of texts has where some of its arguments are bytes."""
+    texts = {"elt": types[1:], "lpad": types[::2], "rpad": types[::2]}.get(name, types[:1])
+    if not all(type_.is_known for type_ in texts):
+        return UNKNOWN
+    return BINARY if set(texts) == {BINARY} else STRING
 
 
 def _same(name: str, first: DataType) -> DataType:

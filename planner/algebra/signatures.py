@@ -201,11 +201,24 @@ v*v: uniform
 """
 """Kinds of the first argument, and of the second one beside it: the functions, called with two.
 FLOAT is as DOUBLE, and TIMESTAMP_NTZ as TIMESTAMP."""
+_BESIDE_CONSTANT = """
+vilecsdt: to_char to_varchar
+vilecsmw: percentile percentile_cont percentile_disc
+vilecsdtmw: approx_percentile histogram_numeric percentile_approx
+vilecs: bround ceil ceiling floor round
+vs: from_csv from_json from_xml xpath xpath_boolean xpath_double xpath_float xpath_int xpath_long
+    xpath_number xpath_short xpath_string
+va: sort_array
+"""
+"""Kinds of the first argument of two, the second of which is a constant or not known here: the
+functions."""
 _THIRD = """
 vilfecs: conv levenshtein locate make_date make_dt_interval make_interval overlay position
     regexp_extract regexp_extract_all regexp_instr split split_part substr substring
     substring_index try_make_interval
 vbilfecsxdtnmw: elt lpad regexp_replace replace rpad sentences translate
+vbs: months_between
+vs: array_join
 """
 """Kinds of the third argument: the functions, called with three."""
 _CONSTANT = """
@@ -235,17 +248,27 @@ def misfit(name: str, types: Sequence[DataType], varying: Sequence[bool]) -> str
         return ""
     if count == 1 and kinds[0] not in of_one().get(name, kinds[0]):
         return f"does not take {types[0]}"
-    if count == 2 and (pairs := of_two().get(name)) is not None:
-        one, other = (_ALIKE.get(kind, kind) for kind in kinds)
-        if one + other not in pairs:
-            return f"does not take {types[0]} and {types[1]}"
+    alike = [_ALIKE.get(kind, kind) for kind in kinds]
+    if count == 2 and alike[0] not in of_first().get(name, alike[0]):
+        return f"does not take {types[0]} as its first argument"
+    if (pairs := _pairs(name, count)) is not None and alike[0] + alike[1] not in pairs:
+        return f"does not take {types[0]} and {types[1]}"
     if count == 3 and kinds[2] not in of_third().get(name, kinds[2]):
         return f"does not take {types[2]} as its third argument"
     return ""
 
 
+def _pairs(name: str, count: int) -> frozenset[str] | None:
+    """The kinds that a function takes as its first two of ``count``, where that is known."""
+    may_be_two = 2 in numbers().get(name, ())
+    is_alike = count == 2 or (count == 3 and may_be_two and name not in _OTHER_THREE)
+    return of_two().get(name) if is_alike else None
+
+
 WITHOUT_DISTINCT = frozenset("mode percentile_cont percentile_disc".split())  # noqa: SIM905
 """Aggregate functions that take no DISTINCT."""
+_OTHER_THREE = frozenset({"convert_timezone", "decode"})
+"""Functions of two or three arguments whose first two of three are others than those of two."""
 _ALIKE = {"f": "e", "n": "t"}
 _MOST = 1_000_000
 
@@ -260,6 +283,12 @@ def numbers() -> dict[str, range | tuple[int, ...]]:
 def of_one() -> dict[str, str]:
     """Return, by function, the kinds that it takes, called with one argument."""
     return {name: kinds for kinds, names in _lines(_ONE) for name in names}
+
+
+@cache
+def of_first() -> dict[str, str]:
+    """Return, by function, the kinds of the first of two arguments."""
+    return {name: kinds for kinds, names in _lines(_BESIDE_CONSTANT) for name in names}
 
 
 @cache

@@ -192,9 +192,25 @@ def _with_ctes(context: BindContext, clause: exp.With | None) -> BindContext:
 
 
 def _reads(query: exp.Expr, name: str) -> bool:
-    """Return whether a query names a table that is called so."""
+    """Return whether a query names a table that is called so, and that is none of its own WITH."""
     tables = (table for table in query.find_all(exp.Table) if not table.args.get("db"))
-    return any(table.name.lower() == name.lower() for table in tables)
+    named = (table for table in tables if table.name.lower() == name.lower())
+    return any(not _is_of_inner_with(table, query) for table in named)
+
+
+def _is_of_inner_with(table: exp.Expr, query: exp.Expr) -> bool:
+    """Return whether a WITH inside of a query names what is read as a table."""
+    above, node = [table], table
+    while node is not query and node.parent is not None:
+        node = node.parent
+        above.append(node)
+    clauses = (node.args.get("with_") for node in above)
+    return any(
+        each.alias.lower() == table.name.lower()
+        for clause in clauses
+        if clause is not None and clause not in above
+        for each in clause.expressions
+    )
 
 
 def _goes_on(step: exp.Expr) -> bool:

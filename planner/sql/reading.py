@@ -21,6 +21,7 @@ from typing import ClassVar
 from sqlglot import exp
 from sqlglot.generators.spark import SparkGenerator
 
+from forerun.planner.algebra.scalar import Literal
 from forerun.planner.sql.binding import literals
 from forerun.planner.sql.binding.calls import UNIT_FIRST
 from forerun.planner.sql.printing.names import quote
@@ -38,12 +39,20 @@ _SIGNS: dict[type[exp.Expr], str] = {
 _SETS: dict[type[exp.Expr], str] = {
     exp.Union: "UNION", exp.Except: "EXCEPT", exp.Intersect: "INTERSECT",
 }  # fmt: skip
+_OF_TYPE = {"TINYINT": "Y", "SMALLINT": "S", "INT": "", "BIGINT": "L", "FLOAT": "F"}
 _FUNCTION = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 def printed(text: QueryText, tree: exp.Expr) -> str:
     """Return the query that was read of the text, as Spark SQL that a person can read, too."""
     return _Printer(text).generate(tree, copy=False)
+
+
+def _number(literal: Literal) -> str:
+    """A number with the sign that its type has in Spark's texts. (Of FLOAT and of the least numbers
+    engines are given a cast, which Spark's optimizer leaves where it may not be needed.)"""
+    sign = _OF_TYPE.get(literal.type.name)
+    return literal_sql(literal).text if sign is None else f"{literal.text}{sign}"
 
 
 class _Printer(SparkGenerator):
@@ -87,13 +96,13 @@ class _Printer(SparkGenerator):
     def literal(self, node: exp.Expr) -> str:
         if node.is_string:
             return string_literal(str(node.this))
-        return literal_sql(literals.number(self.text, node, str(node.this))).text
+        return _number(literals.number(self.text, node, str(node.this)))
 
     def negative(self, node: exp.Expr) -> str:
         inner = node.this
         if isinstance(inner, exp.Literal) and not inner.is_string:
             number = literals.number(self.text, inner, str(inner.this))
-            return f"({literal_sql(literals.negated(number)).text})"
+            return f"({_number(literals.negated(number))})"
         return f"(-{self.sql(inner)})"
 
     def converted(self, node: exp.Expr) -> str:
@@ -140,6 +149,9 @@ class _Printer(SparkGenerator):
         return member if isinstance(node.parent, exp.Pivot) else f"({member})"
 
     def called(self, node: exp.Expr) -> str:
+        if sign := node.meta.get(WRITTEN):
+            left, right = (self.sql(part) for part in node.expressions)
+            return f"({left} {sign} {right})"
         name = str(node.this) if isinstance(node.this, str) else node.name
         shown = name if _FUNCTION.fullmatch(name) else quote(name)
         if name.lower() in UNIT_FIRST and len(node.expressions) == 3:

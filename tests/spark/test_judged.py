@@ -12,8 +12,11 @@ from forerun.include.state.commits import read_commit
 from forerun.include.state.given_up import read_given_up
 from forerun.include.state.layout import verdicts_folder
 from forerun.include.state.verdicts import newest_verdict
+from forerun.planner.algebra.types import parse_type
 from forerun.planner.contract import ColumnSpec, NamedTable, Question, decode_plan
 from forerun.planner.errors import ForerunError
+from forerun.planner.request import Source, SourceColumn
+from forerun.planner.sql.frontend import read_query
 from forerun.planner.sql.reading import printed
 from forerun.planner.sql.syntax.dialect import parse
 from forerun.planner.sql.syntax.text import QueryText
@@ -33,6 +36,12 @@ TABLE = NamedTable(
 )
 SHOP_SALES = NamedTable(name="sales", columns=SALES)
 DELIVERIES = [[(1, "a", 100), (2, "b", 250)], [(3, "a", 1)]]
+
+
+SOURCE = Source(
+    name="t",
+    columns=tuple(SourceColumn(name=c.name, type=parse_type(c.type)) for c in TABLE.columns),
+)
 
 
 def question(reading: str, table: NamedTable = TABLE) -> Question:
@@ -56,7 +65,9 @@ def of(text: str) -> Question:
         "date_add(MONTH, 1, d)", "timestampdiff(HOUR, ts, ts)", "s LIKE 'a!%' ESCAPE '!'",
         "s NOT LIKE ALL ('a', 'b')", "position('a' IN s)", "overlay(s PLACING 'a' FROM 1)",
         "now() > ts", "TIMESTAMP'now'", "rand() + a", "uuid()", "-9223372036854775808L",
-            "rand() * rand(5) + a * b",
+            "rand() * rand(5) + a * b", "rand() + (a >> b >>> 1 << 2)", "-128Y + rand()",
+            "uuid() || substr(s FROM 2 FOR 1) || substr(substr(s FROM 2), 2)",
+            "if(x, coalesce(a - 7, CAST(1.5F AS STRING)), -2147483648)",
         "a -- from C:\\data\\\n + 1\n", "a -- from C:\\data\n + 1\n", "a /* -- */ /* /* */ */",
         "x OR a IN (SELECT b FROM t)", "count(DISTINCT a, b) FILTER (WHERE x)",
     ],
@@ -89,6 +100,36 @@ def test_what_is_not_the_same_differs(spark, text, reading):
     verdict = asked(spark, question(reading), text, utc_now)
     assert verdict.outcome in ("differs", "refused")
     assert verdict.why
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT a FROM t WHERE s AND x",  # a text beside a condition is one
+        "SELECT a FROM t WHERE s AND EXISTS (SELECT 1 FROM t u)",
+        "SELECT a FROM t WHERE x AND s AND a > 1",
+        "WITH RECURSIVE q AS (WITH q AS (SELECT a FROM t) SELECT * FROM q) SELECT * FROM q",
+        "SELECT DISTINCT s, s AS y FROM t u ORDER BY u.s, y",
+    ],
+)
+def test_spark_reads_the_text_the_same(spark, text):
+    assert asked(spark, of(text), text, utc_now).outcome == "same"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT a FROM t WHERE s AND s",
+        "SELECT DISTINCT s AS y FROM t ORDER BY s",
+        "SELECT DISTINCT a + 1 FROM t ORDER BY a + 1",
+        "SELECT months_between(a, d, x) FROM t",
+        "SELECT to_char(x, '999') FROM t",
+    ],
+)
+def test_what_spark_refuses_is_not_planned(spark, text):
+    with pytest.raises(ForerunError):
+        read_query(text, (SOURCE,))
+    assert asked(spark, question("SELECT a FROM t"), text, utc_now).outcome == "refused"
 
 
 def test_what_spark_refuses_is_said_in_its_words(spark):

@@ -73,6 +73,34 @@ def test_functions_of_the_table_take_what_spark_takes(session, part, aggregated)
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.parametrize("aggregated", [False, True])
+def test_functions_take_beside_a_constant_what_spark_takes(session, aggregated):
+    names = [n for n in sorted(signatures.of_first()) if is_aggregate(n) is aggregated]
+    kinds = [name for name in TYPES if name not in ("a2", "a3")]
+    calls = [f"{n}({kind}, {_constant_of(n)})" for n in names for kind in kinds if n not in ORDERED]
+    assert not differing(session, calls, aggregated=aggregated)
+
+
+ORDERED = ("percentile_cont", "percentile_disc")
+"""Functions that are called with WITHIN GROUP."""
+
+
+def _constant_of(name: str) -> str:
+    if is_aggregate(name):
+        return "5" if name == "histogram_numeric" else "0.5"
+    if name.startswith(("to_", "xpath", "from_")):
+        return {"t": "'999'", "x": "'a'", "f": "'a INT'"}[name[0]]
+    return "true" if name == "sort_array" else "1"
+
+
+@pytest.mark.parametrize("name", ["months_between", "array_join", "lpad", "regexp_extract"])
+def test_functions_of_three_take_first_what_they_take_as_two(session, name):
+    kinds = [kind for kind in TYPES if kind not in ("a2", "a3")]
+    pairs = list(itertools.product(kinds, repeat=2))
+    assert not differing(session, [f"{name}({a}, {b}, s)" for a, b in pairs])
+    assert not differing(session, [f"{name}({a}, {a}, {third})" for a in kinds for third in kinds])
+
+
 OTHERWISE = frozenset({"transform", "theta_sketch_agg"})
 """Spark takes what is no lambda for one that has no variables; and of arrays, which signatures tell
 by one letter, a sketch takes those of whole numbers alone. (It is batch: the job says so.)"""

@@ -6,7 +6,9 @@ from sqlglot import exp
 
 from forerun.planner.algebra.relational import Filter
 from forerun.planner.algebra.scalar import conjunction
+from forerun.planner.algebra.types import BOOLEAN, STRING
 from forerun.planner.sql.binding.binder import Binder
+from forerun.planner.sql.binding.coercion import cast
 from forerun.planner.sql.subqueries.apply import exists_condition, in_condition
 from forerun.planner.sql.subqueries.negation import without_outer_not
 
@@ -29,9 +31,13 @@ def filter_by(binder: Binder, node: exp.Expr) -> None:
         else:
             plain.append(part)
     alone = len(parts) == 1
+    bound = [binder.bind(part) for part in plain]
+    texts = {id(part) for part, value in zip(plain, bound, strict=True) if value.type == STRING}
+    if not alone and any(id(part) not in texts for part in parts[:2]):  # beside a condition
+        bound = [cast(value, BOOLEAN) if value.type == STRING else value for value in bound]
     predicates = [
-        binder.predicate(part) if alone else binder.condition(part, binder.bind(part))
-        for part in plain
+        binder.predicate(part) if alone else binder.condition(part, value)
+        for part, value in zip(plain, bound, strict=True)
     ]
     if predicates:
         binder.relation = Filter(binder.relation, conjunction(tuple(predicates)))

@@ -9,7 +9,7 @@ from sqlglot import exp
 from forerun.planner.algebra.relational import Limit, Project, Relation, Sort, SortKey, Values
 from forerun.planner.algebra.scalar import Literal, Ref, Scalar, references
 from forerun.planner.algebra.type_kinds import is_ordered
-from forerun.planner.algebra.types import Column, ColumnId
+from forerun.planner.algebra.types import Column
 from forerun.planner.sql.binding.binder import BindContext, Binder, Bound
 from forerun.planner.sql.binding.scope import Scope
 from forerun.planner.sql.query_block.expressions import ExpressionBinder
@@ -42,14 +42,16 @@ def order_items(
         position = _ordinal(binder, item.this, len(items))
         if position is None:
             value = _value(binder, item.this, items)
+            if distinct and not _is_listed(item.this, value, items):
+                raise binder.text.error(
+                    item,
+                    "ORDER BY something that SELECT DISTINCT does not list",
+                    "name a column of the output, by its name there",
+                )
             if value not in values:
-                if distinct and references(value) <= _read(items):
+                if distinct:
                     raise binder.text.unsupported(
                         item, "ORDER BY an expression beside SELECT DISTINCT", "list it, too"
-                    )
-                if distinct:
-                    raise binder.text.error(
-                        item, "ORDER BY something that SELECT DISTINCT does not list"
                     )
                 values.append(value)
                 hidden.append(value)
@@ -60,9 +62,18 @@ def order_items(
     return keys, hidden
 
 
-def _read(items: Sequence[tuple[str, Scalar]]) -> frozenset[ColumnId]:
-    """The columns that items read."""
-    return frozenset().union(*(references(value) for _, value in items))
+def _is_listed(node: exp.Expr, value: Scalar, items: Sequence[tuple[str, Scalar]]) -> bool:
+    """Return whether Spark finds what is sorted by in the output: the name of a column of it, or
+    columns that are listed as they are."""
+    inner = node.unnest()
+    if isinstance(inner, exp.Column) and not inner.table:
+        return any(name.lower() == inner.name.lower() for name, _ in items)
+    plain = {
+        value.column.id
+        for name, value in items
+        if isinstance(value, Ref) and value.column.name.lower() == name.lower()
+    }
+    return bool(references(value)) and references(value) <= plain
 
 
 def _key(item: exp.Expr, position: int) -> KeyOf:

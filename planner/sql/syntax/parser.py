@@ -47,14 +47,15 @@ to right."""
 IS_NOT = "is_not"
 """The mark of a negation that is written as a part of IS."""
 WRITTEN = "written"
-"""The name of a function that has two and is written as the second one."""
+"""The name of a function that has two and is written as the second one; the sign of one that is
+written as an operator."""
 LITERAL = "literal"
 """The mark of a cast that is written as a literal, ``DATE'2026-01-31'``."""
 _SHIFT_LEVEL = 5
 _SHIFTS = (
-    ((TokenType.GT, TokenType.GT, TokenType.GT), "shiftrightunsigned"),
-    ((TokenType.GT, TokenType.GT), "shiftright"),
-    ((TokenType.LT, TokenType.LT), "shiftleft"),
+    ((TokenType.GT, TokenType.GT, TokenType.GT), ">>>", "shiftrightunsigned"),
+    ((TokenType.GT, TokenType.GT), ">>", "shiftright"),
+    ((TokenType.LT, TokenType.LT), "<<", "shiftleft"),
 )
 _PREDICATES = (
     TokenType.BETWEEN, TokenType.IN, TokenType.LIKE, TokenType.ILIKE, TokenType.RLIKE, TokenType.IS,
@@ -65,8 +66,15 @@ _CONSTRUCTORS = frozenset({"date", "timestamp", "timestamp_ntz", "timestamp_ltz"
 
 
 def _substr(parser: SparkParser) -> exp.Expr:
-    """``substr`` is another function than ``substring`` to Spark, though it does the same."""
+    """``substr`` is another function than ``substring`` to Spark, though it does the same; but not
+    as ``substr(a FROM 2)``, which is read as it is of the other name."""
+    first = parser._index  # noqa: SLF001 - no other way
     node: exp.Expr = SparkParser.FUNCTION_PARSERS["SUBSTR"](parser)
+    depth = 0
+    for token in parser._tokens[first : parser._index]:  # noqa: SLF001 - the same
+        depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
+        if depth == 0 and token.token_type is TokenType.FROM:
+            return node
     node.meta[WRITTEN] = "substr"
     return node
 
@@ -150,12 +158,13 @@ class ForerunSparkParser(SparkParser):
             if shift is not None:
                 if weaker >= _SHIFT_LEVEL:
                     break
-                words, name = shift
-                self._advance(words)
+                sign, name = shift
+                self._advance(len(sign))
                 right = self._parse_operators(_SHIFT_LEVEL)
                 if right is None:
                     self.raise_error("something is missing after the operator")
                 left = self.expression(exp.Anonymous(this=name, expressions=[left, right]))
+                left.meta[WRITTEN] = sign
                 continue
             level, kind = _ONE_WORD.get(self._curr.token_type, (0, exp.Binary))
             if level <= weaker:
@@ -165,14 +174,14 @@ class ForerunSparkParser(SparkParser):
             left = self.expression(kind(this=left, expression=right))
         return left
 
-    def _shift_ahead(self) -> tuple[int, str] | None:
-        """Of how many signs the shift is that comes next, and the function that does it."""
-        for kinds, name in _SHIFTS:
+    def _shift_ahead(self) -> tuple[str, str] | None:
+        """The sign of the shift that comes next, and the function that does it."""
+        for kinds, sign, name in _SHIFTS:
             signs = self._tokens[self._index : self._index + len(kinds)]
             if tuple(sign.token_type for sign in signs) == kinds and all(
                 one.end + 1 == two.start for one, two in pairwise(signs)
             ):
-                return len(kinds), name
+                return sign, name
         return None
 
     def _parse_unary(self) -> exp.Expr | None:
