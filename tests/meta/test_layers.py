@@ -62,7 +62,7 @@ ROOMS = {
         "authoring", "links", "plugin",
     ),
     "planner/algebra/aggregates": (
-        "types", "states", "simple_states", "record", "moments", "functions",
+        "types", "counted", "states", "simple_states", "record", "moments", "functions",
     ),
     "planner/sql": (
         "syntax", "binding", "subqueries", "printing", "spark_faults", "reading", "query_block",

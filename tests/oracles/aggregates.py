@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections import Counter
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -240,6 +241,13 @@ def _percentile(items: Items, types: list[DataType]) -> Value:
     return values[low] + (values[high] - values[low]) * (position - low)
 
 
+def _mode(items: Items, types: list[DataType]) -> Value:
+    """The value that comes most often; the least of those that do."""
+    counts = Counter(_present(items))
+    most = max(counts.values(), default=0)
+    return min((v for v, n in counts.items() if n == most), key=order_key, default=None)
+
+
 def _correlation(items: Items, types: list[DataType]) -> Value:
     rows = _complete(items)
     if len(rows) < 2:
@@ -296,7 +304,7 @@ _FOLDS: dict[str, Fold] = {
     "regr_count": _count, "corr": _correlation,
     "bool_and": _every, "bool_or": _some, "first": _first,
     "any_value": _first, "last": _last, "collect_list": _collect, "collect_set": _collect_set,
-    "median": _percentile, "percentile": _percentile,
+    "median": _percentile, "percentile": _percentile, "mode": _mode,
     # Of the few values of a test, the estimate is the number itself.
     "approx_count_distinct": lambda items, types: len({row_key((v,)) for v in _present(items)}),
 }  # fmt: skip

@@ -520,6 +520,8 @@ def _kind_counted(rng: random.Random, tables: list[str]) -> QueryCase:
         calls.append(f"median({value}){only}")
     if rng.random() < 0.3:
         calls.append(f"approx_count_distinct({value}){only}")
+    if rng.random() < 0.4:
+        calls.append(f"mode({value}, true){only}")
     beside = rng.choice((("count(*)",), ("sum(a.n)", "avg(a.m)"), ("min(a.g)", "max(a.d)"), ()))
     items = (*select.group, *calls, *beside)
     return QueryCase((replace(select, items=items),))

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from forerun.planner.algebra.aggregates import simple_states as states
 from forerun.planner.algebra.aggregates import types
+from forerun.planner.algebra.aggregates.counted import by_numbers, most_frequent, of_values
 from forerun.planner.algebra.aggregates.moments import (
     CORRELATION,
     COVARIANCE,
@@ -258,8 +259,8 @@ TABLE: tuple[AggregateFunction, ...] = (
     _first_or_last("any_value", answer=Answer.ANY, state=states.any_state),
     _first_or_last("first", "first_value"),
     _first_or_last("last", "last_value"),
-    *_without_states("mode", result=types.first_argument, by_order=True,
-                     takes_order=(0, 0)),
+    AggregateFunction(name="mode", arguments=(0, None), result=types.first_argument, by_order=True,
+                      answer=Answer.COUNTS, takes_order=(0, 0), of_counts=most_frequent),
     _shape("skewness", SKEWNESS, skewness),
     _shape("kurtosis", KURTOSIS, kurtosis),
     _of_pairs("regr_slope", LINE, slope),
@@ -272,15 +273,15 @@ TABLE: tuple[AggregateFunction, ...] = (
     _of_bits("bit_or", duplicates=False),
     _of_bits("bit_xor", duplicates=True),
     *_without_states("median", answer=Answer.BAG, result=types.percentile,
-                     of_counts=("percentile", (Literal("0.5", DOUBLE),))),
+                     of_counts=by_numbers("percentile", Literal("0.5", DOUBLE))),
     *_without_states("percentile", answer=Answer.BAG, result=types.percentile,
-                     of_counts=("percentile", ()), constant=1),
+                     of_counts=by_numbers("percentile"), constant=1),
     *_without_states("percentile_cont", ordered="percentile", takes_order=(1, 1), constant=0,
                      answer=Answer.BAG, result=types.ordered_percentile),
     *_without_states("percentile_disc", takes_order=(1, 1), constant=0, answer=Answer.BAG,
                      result=types.ordered_percentile),
     *_without_states("approx_count_distinct", result=types.count_of_known, answer=Answer.BAG,
-                     empty=Empty.ZERO, duplicates=False, of_counts=("approx_count_distinct", ())),
+                     empty=Empty.ZERO, duplicates=False, of_counts=of_values),
     AggregateFunction(
         name="regr_count",
         arguments=(2, 2),
@@ -294,9 +295,7 @@ TABLE: tuple[AggregateFunction, ...] = (
         merged_by="sum",
     ),
     *_without_states(
-        "regr_avgx", "regr_avgy",
-        "try_sum", "try_avg", "product", "grouping",
-        "grouping_id",
+        "regr_avgx", "regr_avgy", "try_sum", "try_avg", "product", "grouping", "grouping_id",
     ),
     AggregateFunction(name="percentile_approx", synonyms=("approx_percentile",),
                       arguments=(0, None), by_order=True),
@@ -308,7 +307,7 @@ TABLE: tuple[AggregateFunction, ...] = (
                       state=states.list_state, state_over=types.are_told_apart, gathers=True,
                       in_order="array_sort"),
     *_without_states("collect_set", result=types.array_of_first, empty=Empty.OTHER,
-                     duplicates=False, of_counts=("collect_set", ()), by_order=True,
+                     duplicates=False, of_counts=of_values, by_order=True,
                      gathers=True, in_order="array_sort"),
     *_without_states("histogram_numeric", "approx_top_k", empty=Empty.OTHER,
                      by_order=True),

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 from forerun.planner.algebra.aggregates import types
+from forerun.planner.algebra.aggregates.counted import Counted
 from forerun.planner.algebra.aggregates.states import State
 from forerun.planner.algebra.relational import AggregateCall
-from forerun.planner.algebra.scalar import Scalar
 from forerun.planner.algebra.types import DataType
 
 Types = tuple[DataType, ...]
@@ -24,6 +24,7 @@ class Answer(Enum):
     BAG = "the rows of the group, in whatever order they come"
     TIES = "which of the rows comes first whose last argument is least or greatest"
     ANY = "which of the rows is taken, and any may be"
+    COUNTS = "which of the values is taken that come equally often"
     ORDER = "the order in which the rows come, as far as we know"
 
 
@@ -109,9 +110,8 @@ class AggregateFunction:
     ``same_rows`` is a function with the same values wherever all rows of a group have the same
     argument.
 
-    ``of_counts``: the function that computes it of the values of the first argument and of how
-    often each comes, and what it takes between the two if the call does not say; without
-    ``duplicates``, of the values alone. ``ordered``: the function of what is ordered by and of its
+    ``of_counts`` makes the call that computes it of the values of the first argument and of how
+    often each comes. ``ordered``: the function of what is ordered by and of its
     own argument that a call WITHIN GROUP is, where the order is ascending; ``takes_order``: how
     many arguments, at least and at most, it has beside what WITHIN GROUP orders by, which is then
     the last one. ``constant``: the place of an argument that has to be one.
@@ -146,7 +146,7 @@ class AggregateFunction:
     retraction: Retraction = Retraction.NONE
     merged_by: str | None = None
     same_rows: str | None = None
-    of_counts: tuple[str, tuple[Scalar, ...]] | None = None
+    of_counts: Counted | None = None
     ordered: str | None = None
     takes_order: tuple[int, int] | None = None
     constant: int | None = None

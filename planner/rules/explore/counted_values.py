@@ -1,10 +1,11 @@
-"""Rewrites exact percentiles and sets of values into two levels: count each value of a group first.
+"""Rewrites percentiles, modes and sets of values into two levels: each value of a group is counted.
 
 ::
 
     agg[g; percentile(x, p), h(y)](R)
         =  agg[g; percentile(x, p, n), merge h](agg[g, x; count(*) as n, state h(y)](R))
     agg[g; collect_set(x)](R)  =  agg[g; collect_set(x)](agg[g, x; count(*) as n](R))
+    agg[g; mode(x)](R)  =  agg[g; max_by(x, n where x is not null)](agg[g, x; count(*) as n](R))
 
 A percentile has no state that merges, but the counts of its values have: they are kept, added to by
 each run, and the percentile is taken of the counts in the end. That pays where a group has few
@@ -14,17 +15,16 @@ percentiles are of one expression.
 
 Correct for bags: Spark's ``Percentile`` itself counts equal values before it looks for the place,
 and takes how often a value comes as a third argument; ``median(x)`` is ``percentile(x, 0.5)``. A
-row that FILTER excludes contributes NULL, which both skip. What ``approx_count_distinct`` sees
-twice changes nothing in its registers. A set takes each value once anyway, and is counted where its
-order does not matter (:mod:`forerun.planner.props.lists`). Values are counted of which equal ones
-are the same: of floating-point numbers 0.0 and -0.0 would be one group. Source: the decomposable
-aggregates of Tempura section 3.2 applied to the multiset of values; Gray et al., "Data cube", 1997,
-which calls such functions holistic.
+row that FILTER excludes contributes NULL, which both skip, and so does ``mode``: of values that
+come equally often it takes any, or the least or the greatest if it is told to. What
+``approx_count_distinct`` sees twice changes nothing in its registers. A set takes each value once
+anyway, and is counted where its order does not matter (:mod:`forerun.planner.props.lists`). Values
+are counted of which equal ones are the same: of floating-point numbers 0.0 and -0.0 would be one
+group. Source: the decomposable aggregates of Tempura section 3.2 applied to the multiset of values;
+Gray et al., "Data cube", 1997, which calls such functions holistic.
 """
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 from forerun.planner.algebra.aggregates.functions import answer_of, function, partial_state
 from forerun.planner.algebra.aggregates.record import Answer
@@ -79,9 +79,9 @@ def _fire(match: Match) -> bool:
     if merged.totals:
         return False
     answers = {
-        column: (of_type(column.name, column.type), _weighted(call, named, count))
+        column: (of_type(column.name, column.type), counts(call, Ref(named), Ref(count)))
         for column, call in node.calls
-        if _is_counted(call)
+        if _is_counted(call) and (counts := function(call.name).of_counts) is not None
     }
     outer = Aggregate(kept, node.keys, (*answers.values(), *merged.calls))
     values = dict(zip(others, finished(others.values(), merged.values), strict=True))
@@ -103,7 +103,8 @@ def _counted(node: Aggregate) -> Scalar | None:
 
 
 def _is_counted(call: AggregateCall) -> bool:
-    return function(call.name).of_counts is not None and answer_of(call) is Answer.BAG
+    is_of_them = answer_of(call) in (Answer.BAG, Answer.COUNTS)
+    return is_of_them and function(call.name).of_counts is not None
 
 
 def _is_plain(call: AggregateCall) -> bool:
@@ -122,14 +123,6 @@ def _others(node: Aggregate) -> dict[Column, State] | None:
             return None
         found[column] = state
     return found
-
-
-def _weighted(call: AggregateCall, value: Column, count: Column) -> AggregateCall:
-    known = function(call.name)
-    name, places = known.of_counts or (call.name, ())
-    counted = (Ref(count),) if known.duplicates else ()
-    args = (Ref(value), *(call.args[1:] or places), *counted)
-    return replace(call, name=name, args=args, where=None)
 
 
 RULE = MemoRule(
