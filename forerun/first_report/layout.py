@@ -209,11 +209,10 @@ def _format(location: Location, name: str, files: Iterable[StoredFile]) -> str:
     for file in files:
         with location.store.open(file.key) as handle:
             magic = handle.read(4)
-        suffix = file.key.rpartition("/")[2].partition(".")[2].lower()
-        if magic == b"PAR1":
-            kinds.add("parquet")
-        else:
-            kinds.add(_SUFFIXES.get(suffix, suffix or "no known format"))
+        name_of_file = file.key.rpartition("/")[2].lower()
+        known = (form for suffix, form in _SUFFIXES.items() if name_of_file.endswith(f".{suffix}"))
+        unknown = name_of_file.partition(".")[2] or "no known format"
+        kinds.add("parquet" if magic == b"PAR1" else next(known, unknown))
     if len(kinds) > 1 or not kinds <= set(FORMATS):
         raise NoTableError(
             f"{name}: its files are {' and '.join(sorted(kinds))}, and columns are found in files "

@@ -79,7 +79,7 @@ def _layout(
     path = location.store.uri(root).removeprefix("file://")
     types = {column.name: column.type for column in log.columns}
     for column in snapshot.partitions:
-        values = {dict(held).get(column) for held in snapshot.files.values()}
+        values = {dict(held).get(column) for held in snapshot.files.values()} - {None}
         found = {day for value in values if (day := _day(value)) is not None}
         if found and len(found) == len(values) and types[column] in ("DATE", "STRING"):
             path, days = f"{path}/{quote(column)}={{ds}}", found

@@ -30,7 +30,8 @@ class Raw:
     their place says no types; it raises :class:`forerun.include.sources.unread.SourceFileError` for
     rows that are not as declared. ``verify`` raises it, too, if other rows than these may have been
     read meanwhile. ``weight``: how often each row counts, -1 for rows that are deleted in a file.
-    ``most``: as many rows as there can be, where that is known before they are read.
+    ``most``: as many rows as there can be, where that is known before they are read; ``rows`` finds
+    it out without reading them, where what holds them says so.
     """
 
     key: str
@@ -40,6 +41,7 @@ class Raw:
     verify: Callable[[], object]
     weight: int = 1
     most: int | None = None
+    rows: Callable[[], int] | None = None
 
     def digest(self, declared: Sequence[ColumnSpec]) -> str:
         """Return what tells these rows from all others, in the columns as declared."""
@@ -52,11 +54,18 @@ class Raw:
         delivery, too."""
         if self.most is not None:
             return self.most
+        if self.rows is not None:
+            return self.rows()
         return sum(batch.num_rows for batch in self.read(declared))
 
 
 def rows_of_file(
-    location: Location, file: StoredFile, identity: Sequence[str], read: Read, weight: int = 1
+    location: Location,
+    file: StoredFile,
+    identity: Sequence[str],
+    read: Read,
+    weight: int = 1,
+    rows: Callable[[], int] | None = None,
 ) -> Raw:
     """Return rows of a file. ``identity``: what tells them from its other rows, if there are."""
     return Raw(
@@ -66,6 +75,7 @@ def rows_of_file(
         read=read,
         verify=partial(_refuse_changed, location, file),
         weight=weight,
+        rows=rows,
     )
 
 

@@ -137,7 +137,8 @@ ONLY_TEXT: Mapping[str, str] = {
 }
 """Functions that only the user's own text gives their value, and why: stages of our own name and
 type columns otherwise. (``struct`` names its fields by its arguments, too; it is read as
-``named_struct``.)"""
+``named_struct``, and ``arrays_zip`` of arrays of known types, with a name each, as a cast to these
+names.)"""
 _WITHOUT_OPTIONS = {"from_avro": 2, "from_xml": 2, "schema_of_avro": 1, "schema_of_xml": 1}
 
 

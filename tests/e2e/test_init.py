@@ -199,15 +199,17 @@ def json_lines(root: Path) -> None:
         lines = "".join(f"{json.dumps(row)}\n" for row in rows)
         text(root / "events" / f"dt={day}" / "1.jsonl", lines)
     folder = root / "events" / f"dt={DAYS[-1]}"
-    (folder / "2.ndjson.gz").write_bytes(gzip.compress(lines.replace('"id": ', '"id": 1').encode()))
+    (folder / "events.2.ndjson.gz").write_bytes(
+        gzip.compress(lines.replace('"id": ', '"id": 1').encode())
+    )
 
 
 def delta_days(root: Path) -> None:
     """A Delta table partitioned by days, of which a commit took rows, in a folder of others."""
-    for day in DAYS:
+    for day in (*DAYS, None):
         rows = pa.table({
             "order_id": pa.array([1, 2, 3], pa.int32()), "shop": ["a", "b", "b"], "n": [1, None, 3],
-            "dt": pa.array([day] * 3),
+            "dt": pa.array([day] * 3, pa.date32()),
         })  # fmt: skip
         write_deltalake(str(root / "shop" / "orders"), rows, partition_by=["dt"], mode="append")
     DeltaTable(str(root / "shop" / "orders")).delete("order_id = 2")

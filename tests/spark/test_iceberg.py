@@ -36,6 +36,7 @@ from pyiceberg.utils.config import Config
 from forerun.include.reports.spec import ClockTime, SourceSpec, SpecError
 from forerun.include.sources.delivery import SourceChangedError, delivery, verify_pin
 from forerun.include.sources.files import SourcePathError
+from forerun.include.sources.pins import arrived_rows
 from forerun.include.sources.table_formats import TableFormatError
 from forerun.include.sources.tables.iceberg_deletes import DeleteFiles
 from forerun.include.sources.tables.iceberg_files import data_files
@@ -338,6 +339,7 @@ def test_older_files_are_read_by_the_names_that_columns_have_now(
     ]  # fmt: skip
     assert sum("/spools/" in file.uri for file in pin.files) == (2 if change == "changelog" else 1)
     assert pinned(tmp_path, spec) == pin
+    assert arrived_rows(spec, DAY) == pin.rows  # by the footers
     compact(table)
     assert pinned(tmp_path, spec).files == pin.files
 

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from forerun.include.sources.files import Location
-from forerun.include.sources.parquet.footers import read_footer
+from forerun.include.sources.parquet.footers import opened, read_footer
 from forerun.include.sources.parquet.old_times import is_by_the_old_calendar
 from forerun.include.sources.raw import Raw, rows_of_file
 from forerun.include.sources.tables.other_names import OtherNames, relabelled
@@ -52,7 +52,16 @@ def rows_at(
     identity = ("left of" if left else "deleted in", digest, *columns)
     read = partial(_read, location, file, positions, tuple(columns), left=left, names=names)
     called = [names.by_column[column] for column in columns] if names else ()
-    return rows_of_file(location, file, (*identity, *called), read, 1 if left else -1)
+    count = partial(_count, location, file, positions, left=left)
+    return rows_of_file(location, file, (*identity, *called), read, 1 if left else -1, count)
+
+
+def _count(location: Location, file: StoredFile, positions: Positions, *, left: bool) -> int:
+    """Return how many rows these are, by the file's footer."""
+    if not left:
+        return len(positions)
+    with opened(location, file) as (_, parquet):
+        return int(parquet.metadata.num_rows) - len(positions)
 
 
 def _read(

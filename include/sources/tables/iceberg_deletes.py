@@ -77,6 +77,8 @@ class DeleteFiles:
     def _columns(self, file: DataFile, numbers: Sequence[int]) -> pa.Table:
         """Return the columns of a file that have these numbers in the table, called by them, in the
         types that the table has now; NULL where the file is older than the column."""
+        if file.file_format != FileFormat.PARQUET:
+            raise _no_parquet(file)
         schema = self._schema_with(numbers)
         with self.table.io.new_input(file.file_path).open() as handle:
             parquet = pq.ParquetFile(handle)
@@ -118,10 +120,14 @@ class DeleteFiles:
                     path: rows.filter(pc.equal(rows["file_path"], path))["pos"]
                     for path in pc.unique(rows["file_path"]).to_pylist()
                 }
-        raise TableFormatError(
-            f"{file.file_path} says in {file.file_format} which rows are deleted",
-            hint="Rewrite the data files of the table (rewrite_data_files); then retry the task.",
-        )
+        raise _no_parquet(file)
+
+
+def _no_parquet(file: DataFile) -> TableFormatError:
+    return TableFormatError(
+        f"{file.file_path} says in {file.file_format} which rows are deleted, or has such rows",
+        hint="Rewrite the data files of the table (rewrite_data_files); then retry the task.",
+    )
 
 
 def are_among(rows: pa.Table, others: pa.Table) -> pa.BooleanArray:

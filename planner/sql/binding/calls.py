@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from forerun.planner.algebra.aggregates.functions import is_aggregate
 from forerun.planner.algebra.functions import GENERATORS, WINDOW_ONLY, result_type
-from forerun.planner.algebra.nested import FIELD, array_of
+from forerun.planner.algebra.nested import FIELD, array_of, element_type, struct_of
 from forerun.planner.algebra.scalar import Call, Literal, Scalar, references
 from forerun.planner.algebra.signatures import misfit, numbers
 from forerun.planner.algebra.spark_functions import (
@@ -91,10 +91,12 @@ def function(binder: Binder, node: exp.Expr) -> Scalar:
             raise binder.text.unsupported(
                 argument, f"{type(argument).__name__.upper()} inside {name}"
             )
-    if name in ONLY_TEXT:
-        binder.context.session.only_text.append(ONLY_TEXT[name])
     bound = tuple(binder.bind(argument) for argument in arguments)
     require_fit(binder, node, name, bound)
+    if name == "arrays_zip" and (zipped := _zipped(arguments, bound)) is not None:
+        return zipped
+    if name in ONLY_TEXT:
+        binder.context.session.only_text.append(ONLY_TEXT[name])
     if name == "struct":
         name, bound = "named_struct", _named(arguments, bound)
     return call(binder, node, name, bound)
@@ -116,20 +118,40 @@ def require_fit(binder: Binder, node: exp.Expr, name: str, args: tuple[Scalar, .
 
 
 def _named(arguments: list[exp.Expr], bound: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
-    """The arguments of ``struct`` with the names that Spark gives them: of a column or a field as
-    the text spells it, an alias, of anything else ``col`` and its number. A stage calls columns
-    otherwise."""
+    """The arguments of ``struct`` with their names, of which a stage may have other ones: of what
+    has none, ``col`` and its number."""
     pairs = []
-    for number, (argument, value) in enumerate(zip(arguments, bound, strict=True), 1):
+    for number, (name, value) in enumerate(zip(_names(arguments, bound), bound, strict=True), 1):
+        pairs += [Literal(name or f"col{number}", STRING), value]
+    return tuple(pairs)
+
+
+def _zipped(arguments: list[exp.Expr], bound: tuple[Scalar, ...]) -> Scalar | None:
+    """A call of ``arrays_zip``, whose fields Spark calls as its arguments are called in the text,
+    or by their numbers: a cast names them so in stages, too. None where a type is not known."""
+    numbers_, types = [str(n) for n in range(len(bound))], [element_type(v.type) for v in bound]
+    names = [name or n for name, n in zip(_names(arguments, bound), numbers_, strict=True)]
+    if not bound or len(set(names)) < len(names) or not all(type_.is_known for type_ in types):
+        return None
+    plain, named = (
+        array_of(struct_of(list(zip(called, types, strict=True)))) for called in (numbers_, names)
+    )
+    return Call("cast", (Call("arrays_zip", bound, plain),), named)
+
+
+def _names(arguments: list[exp.Expr], bound: tuple[Scalar, ...]) -> list[str]:
+    """The names that Spark gives values: of a column or a field as the text spells it, an alias;
+    none of anything else."""
+    found = []
+    for argument, value in zip(arguments, bound, strict=True):
+        shown = ""
         if isinstance(argument, exp.Alias | exp.Column):
             shown = argument.alias_or_name
         elif isinstance(value, Call) and value.name == FIELD and kind_of(value.args[0].type) == "r":
             last = argument.expressions[0] if isinstance(argument, exp.Bracket) else argument
             shown = last.name
-        else:
-            shown = f"col{number}"
-        pairs += [Literal(shown, STRING), value]
-    return tuple(pairs)
+        found.append(shown)
+    return found
 
 
 def _check_known(binder: Binder, node: exp.Expr, name: str) -> None:
