@@ -37,7 +37,7 @@ def compile_aggregate(call: AggregateCall, layout: Layout) -> Callable[[list[Row
     args = [compile_scalar(arg, layout) for arg in call.args]
     types = [type_of(arg) for arg in call.args]
     keep = compile_predicate(call.where, layout) if call.where is not None else None
-    fold = _LISTED[call.within] if call.name == "listagg" else fold_of(call.name)
+    fold = _ORDERED.get((call.name, call.within)) or fold_of(call.name)
 
     def evaluate(rows: list[Row]) -> Value:
         kept = rows if keep is None else [row for row in rows if keep(row)]
@@ -225,9 +225,6 @@ def _listed(*, backwards: bool) -> Fold:
     return fold
 
 
-_LISTED = {"ASC": _listed(backwards=False), "DESC": _listed(backwards=True)}
-
-
 def _percentile(items: Items, types: list[DataType]) -> Value:
     """A place among the values; a third argument says how often each comes."""
     many = [(item[0],) * item[2] if len(item) > 2 else (item[0],) for item in items]
@@ -241,11 +238,23 @@ def _percentile(items: Items, types: list[DataType]) -> Value:
     return values[low] + (values[high] - values[low]) * (position - low)
 
 
-def _mode(items: Items, types: list[DataType]) -> Value:
-    """The value that comes most often; the least of those that do."""
-    counts = Counter(_present(items))
-    most = max(counts.values(), default=0)
-    return min((v for v, n in counts.items() if n == most), key=order_key, default=None)
+def _mode(choose: Callable[..., Value]) -> Fold:
+    """The value that comes most often; of several, the one that is chosen."""
+
+    def fold(items: Items, types: list[DataType]) -> Value:
+        counts = Counter(_present(items))
+        most = max(counts.values(), default=0)
+        return choose((v for v, n in counts.items() if n == most), key=order_key, default=None)
+
+    return fold
+
+
+_ORDERED = {
+    ("listagg", "ASC"): _listed(backwards=False),
+    ("listagg", "DESC"): _listed(backwards=True),
+    ("mode", "DESC"): _mode(max),
+}
+"""Functions that the order of WITHIN GROUP makes others."""
 
 
 def _correlation(items: Items, types: list[DataType]) -> Value:
@@ -304,7 +313,7 @@ _FOLDS: dict[str, Fold] = {
     "regr_count": _count, "corr": _correlation,
     "bool_and": _every, "bool_or": _some, "first": _first,
     "any_value": _first, "last": _last, "collect_list": _collect, "collect_set": _collect_set,
-    "median": _percentile, "percentile": _percentile, "mode": _mode,
+    "median": _percentile, "percentile": _percentile, "mode": _mode(min),
     # Of the few values of a test, the estimate is the number itself.
     "approx_count_distinct": lambda items, types: len({row_key((v,)) for v in _present(items)}),
 }  # fmt: skip

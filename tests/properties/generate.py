@@ -521,7 +521,9 @@ def _kind_counted(rng: random.Random, tables: list[str]) -> QueryCase:
     if rng.random() < 0.3:
         calls.append(f"approx_count_distinct({value}){only}")
     if rng.random() < 0.4:
-        calls.append(f"mode({value}, true){only}")
+        within = f"mode() WITHIN GROUP (ORDER BY {value}"
+        forms = (f"mode({value}, true)", f"{within})", f"{within} DESC)")
+        calls.append(f"{rng.choice(forms)}{only}")
     beside = rng.choice((("count(*)",), ("sum(a.n)", "avg(a.m)"), ("min(a.g)", "max(a.d)"), ()))
     items = (*select.group, *calls, *beside)
     return QueryCase((replace(select, items=items),))
