@@ -24,6 +24,7 @@ from forerun.planner.request import PlanRequest
 from forerun.planner.rules.exploration import ExplorationScope, Explored, explore
 from forerun.planner.rules.explore import counted_values
 from forerun.planner.rules.explore.catalog import EXPLORE, LastTwoRuns
+from forerun.planner.rules.explore.small_sums import small_columns
 from forerun.planner.rules.incremental import foreign_key
 from forerun.planner.rules.methods.catalog import AUTO, SINGLE
 from forerun.planner.rules.methods.method import Method
@@ -218,6 +219,7 @@ class _MethodSearch:
             declared_keys(request),
             named,
             request.repairable,
+            small_columns(request.sources),
         )
         self._explored = explore(relation, scope, trees, rules, self._ids)
         self._space = Space(

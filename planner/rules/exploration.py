@@ -11,7 +11,8 @@ from forerun.planner.contract.plan_v1 import ReliedForeignKey
 from forerun.planner.memo.groups import GroupId
 from forerun.planner.memo.memo import Memo
 from forerun.planner.request import Settings
-from forerun.planner.rules.explore.catalog import ExploreRule, LastTwoRuns, TreeRule
+from forerun.planner.rules.explore.catalog import ExploreRule, Known, LastTwoRuns, TreeRule
+from forerun.planner.rules.explore.small_sums import ids_of
 from forerun.planner.search.engine import RuleEngine, Trace
 from forerun.planner.search.rule import MemoRule
 from forerun.planner.tvr.signed import ColumnIds
@@ -26,7 +27,8 @@ class ExplorationScope:
     without them no other orders are tried. ``budget`` limits rule applications plus the expressions
     that they add. ``keys`` are the keys that authors declare, by source, and ``foreign_keys`` those
     foreign keys of which runs can verify what rules rely on. ``repairable`` is that of
-    :class:`forerun.planner.request.PlanRequest`.
+    :class:`forerun.planner.request.PlanRequest`. ``small`` are columns of BIGINT, each with its
+    source, whose sums do not overflow.
     """
 
     growing: frozenset[str]
@@ -36,6 +38,7 @@ class ExplorationScope:
     keys: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     foreign_keys: tuple[ReliedForeignKey, ...] = ()
     repairable: bool = False
+    small: frozenset[tuple[str, str]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +84,11 @@ def _rewrite(
 ) -> None:
     """Add the other forms of the query to its memo; each tree rule starts from the last form."""
     form, query = relation, next(memo.alternatives(root)).id
+    known = Known(scope.growing, ids_of(relation, scope.small))
     for rule in rewrites:
         first = len(memo.expressions)
         if isinstance(rule, TreeRule):
-            after = rule.apply(form, ids, scope.growing)
+            after = rule.apply(form, ids, known)
             found = after is not None and after != form
             if after is not None and found:
                 memo.equate(root, after, rule.name)

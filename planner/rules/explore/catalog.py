@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from forerun.planner.algebra.relational import Relation
+from forerun.planner.algebra.types import ColumnId
 from forerun.planner.memo.memo import Memo
 from forerun.planner.rules.explore import counted_values, distinct
 from forerun.planner.rules.explore.eager_aggregate import aggregate_eagerly
@@ -25,12 +26,21 @@ from forerun.planner.tvr.signed import ColumnIds
 
 
 @dataclass(frozen=True, slots=True)
+class Known:
+    """Knowledge of a query's sources: the names of those that grow, and the columns of BIGINT whose
+    sums do not overflow (:mod:`forerun.planner.rules.explore.small_sums`)."""
+
+    growing: frozenset[str]
+    small: frozenset[ColumnId] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class TreeRule:
     """A rewrite of the whole query: ``apply`` returns an equivalent relation, or None if it finds
-    nothing to rewrite. It is told the names of the sources that grow."""
+    nothing to rewrite."""
 
     name: str
-    apply: Callable[[Relation, ColumnIds, frozenset[str]], Relation | None]
+    apply: Callable[[Relation, ColumnIds, Known], Relation | None]
 
 
 LastTwoRuns = tuple[Estimator, Estimator]
@@ -45,34 +55,38 @@ class BlockRule:
     apply: Callable[[Memo, LastTwoRuns], int]
 
 
-def _aggregate_eagerly(relation: Relation, ids: ColumnIds, _: frozenset[str]) -> Relation | None:
-    return aggregate_eagerly(relation, ids)
+def _restrict_groups(relation: Relation, ids: ColumnIds, known: Known) -> Relation | None:
+    return restrict_groups(relation, ids, known.growing)
 
 
-def _group_partners(relation: Relation, ids: ColumnIds, _: frozenset[str]) -> Relation | None:
+def _aggregate_eagerly(relation: Relation, ids: ColumnIds, known: Known) -> Relation | None:
+    return aggregate_eagerly(relation, ids, known.small)
+
+
+def _group_partners(relation: Relation, ids: ColumnIds, known: Known) -> Relation | None:
     """Group the partners of an outer join, also of one below several other joins, through which the
     aggregate is pushed first."""
     for _joins_above in range(_MOST_JOINS_ABOVE):
-        grouped = group_partners(relation, ids)
-        pushed = None if grouped is not None else aggregate_eagerly(relation, ids)
+        grouped = group_partners(relation, ids, known.small)
+        pushed = None if grouped is not None else aggregate_eagerly(relation, ids, known.small)
         if pushed is None:
             return grouped
         relation = pushed
     return None
 
 
-def _join_groups_once(relation: Relation, _: ColumnIds, __: frozenset[str]) -> Relation | None:
+def _join_groups_once(relation: Relation, _: ColumnIds, __: Known) -> Relation | None:
     return join_groups_once(relation)
 
 
-def _reduce_partners(relation: Relation, _: ColumnIds, __: frozenset[str]) -> Relation | None:
+def _reduce_partners(relation: Relation, _: ColumnIds, __: Known) -> Relation | None:
     return reduce_partners(relation)
 
 
 _MOST_JOINS_ABOVE = 4
 ExploreRule = TreeRule | BlockRule
 EXPLORE: tuple[ExploreRule, ...] = (
-    TreeRule("MagicSet", restrict_groups),
+    TreeRule("MagicSet", _restrict_groups),
     TreeRule("EagerAggregate", _aggregate_eagerly),
     TreeRule("GroupedPartners", _group_partners),  # what reads both sides of a left join
     TreeRule("GroupedPartners", _group_partners),  # and of a join among the partners

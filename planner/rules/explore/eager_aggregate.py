@@ -11,9 +11,10 @@ join must be NULL where R's columns are: ``sum(coalesce(x, 0))`` over such a row
 Source: Yan and Larson, "Eager aggregation and lazy aggregation", VLDB 1995. In Forerun, the
 aggregate of a join is so made from states of one input, which can be kept and merged run by run.
 
-A sum of BIGINT over rows that the join drops could overflow where the query's own does not. It is
-computed as one of DECIMALs, which holds any sum, and cast back above: that fails where the query's
-own sum fails in whatever order the rows come.
+A sum of BIGINT over rows that the join drops could overflow where the query's own does not. Unless
+its values are known to be small (:mod:`forerun.planner.rules.explore.small_sums`), it is computed
+as one of DECIMALs, which holds any sum, and cast back above: that fails where the query's own sum
+fails in whatever order the rows come.
 """
 
 from __future__ import annotations
@@ -41,17 +42,20 @@ from forerun.planner.algebra.scalar import (
     Scalar,
     is_deterministic,
     substitute,
-    value_places,
 )
 from forerun.planner.algebra.types import BIGINT, Column, ColumnId, DataType, decimal
 from forerun.planner.props.keys import is_key, keys
+from forerun.planner.rules.explore.small_sums import CHOICES, is_small, values_of
 from forerun.planner.rules.normalize.safety import can_fail
 from forerun.planner.tvr.signed import ColumnIds
 
 
-def aggregate_eagerly(relation: Relation, ids: ColumnIds) -> Relation | None:
-    """Push every aggregate below its join where that is possible; return None if none can be."""
-    result = rewrite(relation, lambda node: _push(node, ids) or node)
+def aggregate_eagerly(
+    relation: Relation, ids: ColumnIds, small: AbstractSet[ColumnId] = frozenset()
+) -> Relation | None:
+    """Push every aggregate below its join where that is possible; return None if none can be.
+    ``small`` are columns of BIGINT whose sums do not overflow."""
+    result = rewrite(relation, lambda node: _push(node, ids, small) or node)
     return None if result is relation else result
 
 
@@ -69,7 +73,9 @@ class OverJoin:
     calls: tuple[tuple[Column, AggregateCall], ...]
 
 
-def aggregate_over_join(node: Aggregate, kinds: frozenset[JoinKind]) -> OverJoin | None:
+def aggregate_over_join(
+    node: Aggregate, kinds: frozenset[JoinKind], small: AbstractSet[ColumnId]
+) -> OverJoin | None:
     """Return an aggregate over a join of one of the kinds and by equalities alone, whose calls can
     be merged from values over parts of the rows; None if it is no such aggregate."""
     below = node.input
@@ -91,13 +97,15 @@ def aggregate_over_join(node: Aggregate, kinds: frozenset[JoinKind]) -> OverJoin
     calls = []
     for column, call in node.calls:
         args = tuple(substitute(arg, names) for arg in call.args)
-        if not is_mergeable(call, args):
+        if not is_mergeable(call, args, small):
             return None
         calls.append((column, AggregateCall(call.name, args)))
     return OverJoin(below, tuple(keys), tuple(calls))
 
 
-def is_mergeable(call: AggregateCall, args: tuple[Scalar, ...]) -> bool:
+def is_mergeable(
+    call: AggregateCall, args: tuple[Scalar, ...], small: AbstractSet[ColumnId] = frozenset()
+) -> bool:
     """Return whether values of a call over parts can be merged, and whether it may be computed for
     rows that the join drops, which requires that it cannot fail on them. ``args`` are the call's
     arguments in columns of the join's inputs."""
@@ -105,16 +113,28 @@ def is_mergeable(call: AggregateCall, args: tuple[Scalar, ...]) -> bool:
     if call.distinct or call.where is not None or len(args) > 1:
         return False
     given = tuple(arg.type for arg in args)
-    if known_function.merged_by is None or known_function.overflows(given):
+    if known_function.merged_by is None:
+        return False
+    if known_function.overflows(given) and not is_small(args[0], small):
         return False
     known = known_function.result(given).is_known
     return known and all(is_deterministic(arg) and not can_fail(arg) for arg in args)
 
 
-def with_wide_sums(node: Aggregate, ids: ColumnIds) -> Aggregate:
+def with_wide_sums(node: Aggregate, ids: ColumnIds, small: AbstractSet[ColumnId]) -> Aggregate:
     """Return the aggregate with its sums that can overflow as sums of DECIMALs; the same one if it
     has none."""
-    wide = tuple(_wide(column, call, ids) for column, call in node.calls)
+    below = node.input
+    named = {c.id: value for c, value in below.items} if isinstance(below, Project) else {}
+
+    def is_wide(call: AggregateCall) -> bool:
+        if not function(call.name).overflows(tuple(arg.type for arg in call.args)):
+            return False
+        return not is_small(substitute(call.args[0], named), small)
+
+    wide = tuple(
+        _wide(column, call, ids) if is_wide(call) else (column, call) for column, call in node.calls
+    )
     return node if wide == node.calls else Aggregate(node.input, node.keys, wide)
 
 
@@ -127,18 +147,16 @@ def with_columns_of(node: Aggregate, relation: Relation) -> Relation:
 
 
 def _wide(column: Column, call: AggregateCall, ids: ColumnIds) -> tuple[Column, AggregateCall]:
-    if not function(call.name).overflows(tuple(arg.type for arg in call.args)):
-        return column, call
     wide = replace(call, args=(_as_decimal(call.args[0]), *call.args[1:]))
     return Column(ids.next_id(), column.name, type_of(wide)), wide
 
 
 def _as_decimal(scalar: Scalar) -> Scalar:
     """Return a BIGINT as a DECIMAL; of a choice the values, whose conditions stay in sight."""
-    if not isinstance(scalar, Call) or scalar.name not in ("case", "if", "coalesce"):
+    if not isinstance(scalar, Call) or scalar.name not in CHOICES:
         return _cast(scalar, _LONG)
-    places = range(len(scalar.args)) if scalar.name == "coalesce" else value_places(scalar)
-    args = (_as_decimal(arg) if at in places else arg for at, arg in enumerate(scalar.args))
+    values = values_of(scalar)
+    args = (_as_decimal(arg) if any(arg is one for one in values) else arg for arg in scalar.args)
     return Call(scalar.name, tuple(args), _LONG)
 
 
@@ -146,15 +164,15 @@ def _cast(scalar: Scalar, to: DataType) -> Scalar:
     return scalar if scalar.type == to else Call("cast", (scalar,), to)
 
 
-def _push(node: Relation, ids: ColumnIds) -> Relation | None:
+def _push(node: Relation, ids: ColumnIds, small: AbstractSet[ColumnId]) -> Relation | None:
     if not isinstance(node, Aggregate):
         return None
-    pushed = _pushed(with_wide_sums(node, ids), ids)
+    pushed = _pushed(with_wide_sums(node, ids, small), ids, small)
     return None if pushed is None else with_columns_of(node, pushed)
 
 
-def _pushed(node: Aggregate, ids: ColumnIds) -> Relation | None:
-    found = aggregate_over_join(node, _KINDS)
+def _pushed(node: Aggregate, ids: ColumnIds, small: AbstractSet[ColumnId]) -> Relation | None:
+    found = aggregate_over_join(node, _KINDS, small)
     if found is None or not found.calls:
         return None
     join = found.join

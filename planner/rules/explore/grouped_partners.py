@@ -33,6 +33,7 @@ Source: Yan and Larson, VLDB 1995 (eager count and sum), with the branches of CA
 from __future__ import annotations
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 from forerun.planner.algebra.aggregates.functions import function, type_of
@@ -89,10 +90,13 @@ _CHOICES = ("case", "if", *_FIRST_KNOWN)
 _KINDS = frozenset({JoinKind.LEFT, JoinKind.FULL})
 
 
-def group_partners(relation: Relation, ids: ColumnIds) -> Relation | None:
+def group_partners(
+    relation: Relation, ids: ColumnIds, small: AbstractSet[ColumnId] = frozenset()
+) -> Relation | None:
     """Group a side of every outer join below an aggregate where that is possible: the right one,
-    or the left one of a full join. Return None if it is nowhere."""
-    result = rewrite(relation, lambda node: _grouped(node, ids) or node)
+    or the left one of a full join. Return None if it is nowhere. ``small`` are columns of BIGINT
+    whose sums do not overflow."""
+    result = rewrite(relation, lambda node: _grouped(node, ids, small) or node)
     return None if result is relation else result
 
 
@@ -186,15 +190,17 @@ class _Partners:
         return None
 
 
-def _grouped(node: Relation, ids: ColumnIds) -> Relation | None:
+def _grouped(node: Relation, ids: ColumnIds, small: AbstractSet[ColumnId]) -> Relation | None:
     if not isinstance(node, Aggregate):
         return None
-    grouped = _grouped_below(with_wide_sums(node, ids), ids)
+    grouped = _grouped_below(with_wide_sums(node, ids, small), ids, small)
     return None if grouped is None else with_columns_of(node, grouped)
 
 
-def _grouped_below(node: Aggregate, ids: ColumnIds) -> Relation | None:
-    found = aggregate_over_join(node, _KINDS)
+def _grouped_below(
+    node: Aggregate, ids: ColumnIds, small: AbstractSet[ColumnId]
+) -> Relation | None:
+    found = aggregate_over_join(node, _KINDS, small)
     if found is None or not found.calls:
         return None
     result = _over_partners(node, found, ids)
@@ -297,11 +303,12 @@ def _times(value: Scalar, count: Scalar) -> Scalar | None:
     """Return the sum of a value that comes ``count`` times, exactly but for what any sum of DOUBLEs
     is rounded; None if no type holds it."""
     type_ = value.type
-    if type_.is_integer and type_ != BIGINT:
-        return Call("*", (Call("cast", (value,), BIGINT), count), BIGINT)
+    if type_.is_integer:
+        wide = value if type_ == BIGINT else Call("cast", (value,), BIGINT)
+        return Call("*", (wide, count), BIGINT)
     if type_.is_floating:
-        wide, times = (Call("cast", (each,), DOUBLE) for each in (value, count))
-        return Call("*", (wide, times), DOUBLE)
+        factors = tuple(Call("cast", (each,), DOUBLE) for each in (value, count))
+        return Call("*", factors, DOUBLE)
     if type_.name != "DECIMAL":
         return None
     product = decimal_result("*", type_, _COUNT)
