@@ -104,4 +104,14 @@ AGGREGATES = (
         "state_over=types.is_averaged", "state_over=_numbers",
         suite=("tests/properties/test_averages.py", "-m", "not spark"),
     ),
+    Mutation(
+        "counts of values: the least mode where the greatest is asked for",
+        "planner/algebra/aggregates/counted.py", 'call.within != "DESC"', "True",
+        suite=("tests/properties/test_rule_values.py", "-k", "CountedValues"),
+    ),
+    Mutation(
+        "counts of values: NULL may be the mode", "planner/algebra/aggregates/counted.py",
+        'Call("case", (there, by, Literal(None, by.type)), by.type)', "by",
+        suite=("tests/properties/test_rule_values.py", "-k", "CountedValues"),
+    ),
 )  # fmt: skip

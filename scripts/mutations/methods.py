@@ -6,6 +6,7 @@ from scripts.mutations.mutation import Mutation
 
 _METHODS = "planner/rules/methods"
 _PARTNERS = "planner/rules/explore/grouped_partners.py"
+_EAGER = "planner/rules/explore/eager_aggregate.py"
 _PARTS = "planner/rules/methods/positive_negative.py"
 METHODS = (
     Mutation(
@@ -65,5 +66,30 @@ METHODS = (
         "IM-2: the first part alone is carried", _PARTS,
         "node.with_inputs((part, *node.inputs[1:]))) for role, part in parts]",
         "node.with_inputs((part, *node.inputs[1:]))) for role, part in parts[:1]]",
+    ),
+    Mutation(
+        "wide sums: a BIGINT is added up as it is", _EAGER,
+        "return not is_small(substitute(call.args[0], named), small)", "return False",
+        suite=("tests/planner/rules/explore",),
+    ),
+    Mutation(
+        "wide sums: all values are small", "planner/rules/explore/small_sums.py",
+        "if most * max(source.rows, 1) * _ROOM < _FIT:", "if most:",
+        suite=("tests/planner/rules/methods/test_chosen.py", "-k", "large_numbers"),
+    ),
+    Mutation(
+        "wide sums: the result is a DECIMAL", _EAGER,
+        "(to, _cast(Ref(column), to.type))", "(to, Ref(column))",
+        suite=("tests/planner/rules/explore",),
+    ),
+    Mutation(
+        "eager aggregation: what skips no NULL is pushed to the side that may be missing", _EAGER,
+        "may_miss = side == 1 and join.kind is JoinKind.LEFT", "may_miss = False",
+        suite=("tests/planner/rules/explore",),
+    ),
+    Mutation(
+        "partners: below one join alone", "planner/rules/explore/catalog.py",
+        "_MOST_JOINS_ABOVE = 4", "_MOST_JOINS_ABOVE = 1",
+        suite=("tests/planner/rules/methods/test_chosen.py", "-k", "below_other_joins"),
     ),
 )  # fmt: skip

@@ -18,7 +18,7 @@ from forerun.planner.algebra.relational import (
     Project,
     Relation,
 )
-from forerun.planner.algebra.scalar import Call, Literal, Ref, equals
+from forerun.planner.algebra.scalar import TRUE, Call, Literal, Ref, equals
 from forerun.planner.algebra.types import BIGINT, BOOLEAN, DOUBLE, Column, ColumnId
 from forerun.planner.rules.explore import counted_values, distinct
 from forerun.planner.rules.incremental.memo_rules import SPLIT_JOIN, TVR_GENERATING, without
@@ -134,6 +134,8 @@ def counted_places(rng: random.Random, given: list[History]) -> Relation:
     ]
     choices = [
         AggregateCall("median", (value,), where=where),
+        AggregateCall("mode", (value, TRUE), where=where),
+        AggregateCall("mode", (value,), where=where, within="DESC"),
         AggregateCall("count", ()),
         AggregateCall("count", (money,)),
         AggregateCall("sum", (money,)),
