@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from forerun.first_report.columns import SeenTable
 from forerun.include.sources.files import locate_file
 from forerun.include.state.records import PinnedFile
+from forerun.include.verify.equality import plain_type
 from forerun.planner.contract import ColumnSpec
 
 if TYPE_CHECKING:
@@ -87,12 +88,13 @@ def read_columns(files: Iterable[PinnedFile], form: str, names: Sequence[str]) -
                 held = [name for name in names if name.lower() not in same]
                 read = parquet.read(columns=[own[name.lower()] for name in held])
             values = [
-                pa.array([same[name.lower()]] * read.num_rows, pa.string())
+                pa.array([same[name.lower()]] * read.num_rows)  # of none a NULL that fits any type
                 if name.lower() in same
                 else read.column(own[name.lower()])
                 for name in names
             ]
-            found.append(pa.table(values, list(names)))
+            plain = [column.cast(plain_type(column.type)) for column in values]
+            found.append(pa.table(plain, list(names)))
     return pa.concat_tables(found, promote_options="permissive")
 
 

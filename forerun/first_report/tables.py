@@ -66,6 +66,11 @@ def _delta_table(location: Location, root: str) -> Layout:
 def _iceberg_table(name: str) -> Layout:
     from forerun.include.sources.tables.iceberg_log import load_table, read_log
 
+    if "." not in name:
+        raise NoTableError(
+            f"{_CATALOG}{name} names no table of a catalog",
+            hint="Name the catalog, and the table in it: iceberg:lake.shop.orders.",
+        )
     location = locate(load_table(name).location())
     log = read_log(location, location.key, name)
     table = name_of(name.rpartition(".")[2])

@@ -103,8 +103,8 @@ def compare(
 # -- schemas -----------------------------------------------------------------------------------
 
 
-def _plain(kind: pa.DataType) -> pa.DataType:
-    """The type without what is only storage: string views, time units, names of list items,
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type without what is only storage: string views, time units, names of list items,
     decimal width and precision (the scale is part of the value, the precision is not)."""
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return pa.string()
@@ -117,13 +117,13 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_timestamp(kind):
         return pa.timestamp("us", tz=None if kind.tz is None else "UTC")
     if pa.types.is_dictionary(kind):
-        return _plain(kind.value_type)
+        return plain_type(kind.value_type)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return pa.list_(pa.field("item", _plain(kind.value_type)))
+        return pa.list_(pa.field("item", plain_type(kind.value_type)))
     if pa.types.is_map(kind):
-        return pa.map_(_plain(kind.key_type), _plain(kind.item_type))
+        return pa.map_(plain_type(kind.key_type), plain_type(kind.item_type))
     if pa.types.is_struct(kind):
-        return pa.struct([pa.field(f.name, _plain(f.type)) for f in kind])
+        return pa.struct([pa.field(f.name, plain_type(f.type)) for f in kind])
     return kind
 
 
@@ -133,7 +133,7 @@ def schema_differences(expected: pa.Schema, actual: pa.Schema) -> list[str]:
     return [
         f"column {left.name}: expected type {left.type}, got {right.type}"
         for left, right in zip(expected, actual, strict=True)
-        if _plain(left.type) != _plain(right.type)
+        if plain_type(left.type) != plain_type(right.type)
     ]
 
 
@@ -145,7 +145,7 @@ def _names(names: Sequence[str]) -> str:
 
 
 def sides_of(expected: pa.Table, actual: pa.Table, mass: Mapping[str, float]) -> _Sides:
-    plain = pa.schema([pa.field(f.name, _plain(f.type)) for f in expected.schema])
+    plain = pa.schema([pa.field(f.name, plain_type(f.type)) for f in expected.schema])
     both = [
         pa.Table.from_arrays(
             [c.cast(f.type) for c, f in zip(t.columns, plain, strict=True)], schema=plain

@@ -149,8 +149,7 @@ def _different(one: list[str], two: list[str]) -> set[int]:
 
 
 def _first_difference(one: list[str], two: list[str]) -> str:
-    pairs = enumerate(zip_longest(one, two))
-    at = next((at for at, (mine, theirs) in pairs if mine != theirs), None)
+    at = min(_different(one, two), default=None)
     if at is None:
         return "the plans differ in the types of their constants or columns"
     return f"the text has {_around(one, at)}, what was read has {_around(two, at)}"

@@ -212,6 +212,8 @@ def delta_days(root: Path) -> None:
             "dt": pa.array([day] * 3, pa.date32()),
         })  # fmt: skip
         write_deltalake(str(root / "shop" / "orders"), rows, partition_by=["dt"], mode="append")
+    late = pa.table({"order_id": pa.array([9], pa.int32()), "dt": [DAYS[-1]], "size": [4]})
+    write_deltalake(str(root / "shop" / "orders"), late, mode="append", schema_mode="merge")
     DeltaTable(str(root / "shop" / "orders")).delete("order_id = 2")
     parquet(root / "shop" / "other" / "x.parquet", word=["p"])
 
@@ -243,7 +245,7 @@ SHAPES: list[tuple[Callable[[Path], None], dict[str, Any]]] = [
         "id": "BIGINT", "kind": "STRING", "paid": "DECIMAL(7,2)", "day": "DATE", "at": "TIMESTAMP",
         "ok": "BOOLEAN", "place": "STRUCT<`x y`:BIGINT, tags:ARRAY<STRING>>"}}),
     (delta_days, {"key": ("order_id",), "sign": ClockTime(), "reads": ["orders"], "types": {
-        "order_id": "INT", "shop": "STRING", "n": "BIGINT", "dt": "DATE"}}),
+        "order_id": "INT", "shop": "STRING", "n": "BIGINT", "dt": "DATE", "size": "BIGINT"}}),
     (mixed_folder, {"key": (), "sign": ClockTime(), "reads": ["one"]}),
 ]  # fmt: skip
 
@@ -349,6 +351,8 @@ def test_a_table_of_a_catalog_says_its_columns(tmp_path, capsys, monkeypatch):
     assert run(["check", found["files"][0], "--date", found["day"]]) == 0
     assert run(["init", "iceberg:lake.shop.none", "--into", str(tmp_path / "dags")]) == 2
     assert "has no table shop.none" in capsys.readouterr().err
+    assert run(["init", "iceberg:lake", "--into", str(tmp_path / "dags")]) == 2
+    assert "names no table of a catalog" in capsys.readouterr().err
 
 
 def test_a_report_is_not_written_over(tmp_path, capsys):

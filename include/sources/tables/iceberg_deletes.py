@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,20 +20,7 @@ from pyiceberg.table.puffin import PuffinFile
 from forerun.include.sources.table_formats import TableFormatError
 from forerun.include.sources.tables.copied_rows import Positions, positions_of
 from forerun.include.sources.tables.iceberg_columns import FIELD_ID
-
-
-class Task(Protocol):
-    """A data file, and the delete files that may name rows of it."""
-
-    @property
-    def file(self) -> DataFile:
-        """The data file."""
-        ...
-
-    @property
-    def delete_files(self) -> Any:
-        """Its delete files, each once."""
-        ...
+from forerun.include.sources.tables.iceberg_files import Marked
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +31,7 @@ class DeleteFiles:
     _read: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     _values: dict[str, pa.Table] = field(default_factory=dict)
 
-    def of(self, task: Task) -> Positions | None:
+    def of(self, task: Marked) -> Positions | None:
         """Return the rows of a data file that are deleted; None for a file without any.
 
         A table may give a file more delete files than are about it: they say themselves which are.

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from forerun.planner.algebra.relational import Relation
+from forerun.planner.algebra.relational import Join, Relation, walk
 from forerun.planner.algebra.types import ColumnId
 from forerun.planner.memo.memo import Memo
 from forerun.planner.rules.explore import counted_values, distinct
 from forerun.planner.rules.explore.eager_aggregate import aggregate_eagerly
-from forerun.planner.rules.explore.grouped_partners import group_partners
+from forerun.planner.rules.explore.grouped_partners import OUTER, group_partners
 from forerun.planner.rules.explore.join_orders import add_orders
 from forerun.planner.rules.explore.magic_sets import restrict_groups
 from forerun.planner.rules.explore.reduced_partners import reduce_partners
@@ -66,6 +66,8 @@ def _aggregate_eagerly(relation: Relation, ids: ColumnIds, known: Known) -> Rela
 def _group_partners(relation: Relation, ids: ColumnIds, known: Known) -> Relation | None:
     """Group the partners of an outer join, also of one below several other joins, through which the
     aggregate is pushed first."""
+    if not any(isinstance(node, Join) and node.kind in OUTER for node in walk(relation)):
+        return None
     for _joins_above in range(_MOST_JOINS_ABOVE):
         grouped = group_partners(relation, ids, known.small)
         pushed = None if grouped is not None else aggregate_eagerly(relation, ids, known.small)

@@ -87,7 +87,8 @@ _MOST_DIGITS = 38
 _COUNT = decimal(20, 0)
 _FIRST_KNOWN = ("coalesce", "nvl", "ifnull")
 _CHOICES = ("case", "if", *_FIRST_KNOWN)
-_KINDS = frozenset({JoinKind.LEFT, JoinKind.FULL})
+OUTER = frozenset({JoinKind.LEFT, JoinKind.FULL})
+"""The joins of which partners are grouped."""
 
 
 def group_partners(
@@ -200,7 +201,7 @@ def _grouped(node: Relation, ids: ColumnIds, small: AbstractSet[ColumnId]) -> Re
 def _grouped_below(
     node: Aggregate, ids: ColumnIds, small: AbstractSet[ColumnId]
 ) -> Relation | None:
-    found = aggregate_over_join(node, _KINDS, small)
+    found = aggregate_over_join(node, OUTER, small)
     if found is None or not found.calls:
         return None
     result = _over_partners(node, found, ids)
