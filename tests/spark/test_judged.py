@@ -110,6 +110,8 @@ def test_what_is_not_the_same_differs(spark, text, reading):
         "SELECT a FROM t WHERE x AND s AND a > 1",
         "WITH RECURSIVE q AS (WITH q AS (SELECT a FROM t) SELECT * FROM q) SELECT * FROM q",
         "SELECT DISTINCT s, s AS y FROM t u ORDER BY u.s, y",
+        "SELECT DISTINCT (s) FROM t ORDER BY s",
+        "SELECT DISTINCT(s), a FROM t u ORDER BY u.s, a",
     ],
 )
 def test_spark_reads_the_text_the_same(spark, text):

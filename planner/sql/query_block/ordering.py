@@ -66,13 +66,15 @@ def _is_listed(node: exp.Expr, value: Scalar, items: Sequence[tuple[str, Scalar]
     """Return whether Spark finds what is sorted by in the output: the name of a column of it, or
     columns that are listed as they are."""
     inner = node.unnest()
-    if isinstance(inner, exp.Column) and not inner.table:
-        return any(name.lower() == inner.name.lower() for name, _ in items)
     plain = {
         value.column.id
         for name, value in items
-        if isinstance(value, Ref) and value.column.name.lower() == name.lower()
+        # A column in parentheses has its name, too.
+        if isinstance(value, Ref)
+        and value.column.name.lower() == (name or value.column.name).lower()
     }
+    if isinstance(inner, exp.Column) and any(n.lower() == inner.name.lower() for n, _ in items):
+        return True
     return bool(references(value)) and references(value) <= plain
 
 
