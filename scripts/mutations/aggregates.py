@@ -91,7 +91,7 @@ AGGREGATES = (
         "if signed and known.retraction is Retraction.NONE:",
     ),
     Mutation(
-        "parts: counts of parts counted", "planner/algebra/aggregates/functions.py",
+        "parts: counts of parts counted", "planner/algebra/aggregates/table.py",
         'merged_by="sum",\n        work=0', 'merged_by="count",\n        work=0',
     ),
     Mutation(
@@ -100,7 +100,7 @@ AGGREGATES = (
         suite=("tests/properties/test_averages.py", "-m", "spark"),
     ),
     Mutation(
-        "averages: of wide decimals are kept, too", "planner/algebra/aggregates/functions.py",
+        "averages: of wide decimals are kept, too", "planner/algebra/aggregates/table.py",
         "state_over=types.is_averaged", "state_over=_numbers",
         suite=("tests/properties/test_averages.py", "-m", "not spark"),
     ),

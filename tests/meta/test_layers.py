@@ -62,7 +62,8 @@ ROOMS = {
         "authoring", "links", "plugin",
     ),
     "planner/algebra/aggregates": (
-        "types", "counted", "states", "simple_states", "record", "moments", "functions",
+        "types", "states", "counted", "simple_states", "sketches", "record", "moments", "table",
+        "functions",
     ),
     "planner/sql": (
         "syntax", "binding", "subqueries", "printing", "spark_faults", "reading", "query_block",

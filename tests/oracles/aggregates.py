@@ -15,6 +15,7 @@ from forerun.planner.algebra.aggregates.functions import canonical
 from forerun.planner.algebra.relational import AggregateCall
 from forerun.planner.algebra.types import BIGINT, DataType, decimal
 from tests.oracles.casts import to_decimal, to_integer
+from tests.oracles.nested import top_items
 from tests.oracles.scalars import Layout, compile_predicate, compile_scalar
 from tests.oracles.typing_rules import type_of
 from tests.oracles.values import (
@@ -214,11 +215,12 @@ def _collect_set(items: Items, types: list[DataType]) -> Any:
 
 
 def _listed(*, backwards: bool) -> Fold:
-    """Texts joined in the order of the last argument, with what is between them before it."""
+    """Texts joined in the order of the last argument, with what is between them before it; texts
+    that tie in it are in their own."""
 
     def fold(items: Items, types: list[DataType]) -> Value:
         some = [item for item in items if item[0] is not None]
-        some.sort(key=lambda item: order_key(item[-1]), reverse=backwards)
+        some.sort(key=lambda item: order_key((item[-1], item[0])), reverse=backwards)
         between = some[0][1] if some and len(types) > 2 else ""
         return between.join(item[0] for item in some) if some else None
 
@@ -238,6 +240,48 @@ def _percentile(items: Items, types: list[DataType]) -> Value:
     return values[low] + (values[high] - values[low]) * (position - low)
 
 
+def _place(*, backwards: bool) -> Fold:
+    """The value up to which, in the order of the second argument, the share that the first one says
+    has come."""
+
+    def fold(items: Items, types: list[DataType]) -> Value:
+        values = sorted(
+            (item[1] for item in items if item[1] is not None), key=order_key, reverse=backwards
+        )
+        if not values:
+            return None
+        return float(values[max(0, math.ceil(len(values) * float(items[0][0])) - 1)])
+
+    return fold
+
+
+def _from_above(items: Items, types: list[DataType]) -> Value:
+    """A percentile of the second argument in descending order."""
+    values = [-float(item[1]) for item in items if item[1] is not None]
+    found = _percentile([(value, items[0][0]) for value in values], types)
+    return None if found is None else -found
+
+
+def _sketch(merge: Callable[[set[Value], set[Value]], set[Value]]) -> Fold:
+    """A sketch of a few values stands for the set of them, and so does a value that is none."""
+
+    def fold(items: Items, types: list[DataType]) -> Any:
+        sets = ({*(one if isinstance(one, tuple) else (one,))} for one in _present(items))
+        return tuple(sorted(reduce(merge, sets, set()), key=order_key))
+
+    return fold
+
+
+def _gathered(items: Items, types: list[DataType]) -> Any:
+    """A sketch that knows how often each value comes stands for the bag of them."""
+    bags = (one if isinstance(one, tuple) else (one,) for (one, *_) in items if one is not None)
+    return tuple(sorted((value for bag in bags for value in bag), key=order_key))
+
+
+def _top(items: Items, types: list[DataType]) -> Any:
+    return top_items(_gathered(items, types), items[0][1] if items and len(types) > 1 else 5)
+
+
 def _mode(choose: Callable[..., Value]) -> Fold:
     """The value that comes most often; of several, the one that is chosen."""
 
@@ -253,6 +297,9 @@ _ORDERED = {
     ("listagg", "ASC"): _listed(backwards=False),
     ("listagg", "DESC"): _listed(backwards=True),
     ("mode", "DESC"): _mode(max),
+    ("percentile_disc", "ASC"): _place(backwards=False),
+    ("percentile_disc", "DESC"): _place(backwards=True),
+    ("percentile_cont", "DESC"): _from_above,
 }
 """Functions that the order of WITHIN GROUP makes others."""
 
@@ -314,6 +361,13 @@ _FOLDS: dict[str, Fold] = {
     "bool_and": _every, "bool_or": _some, "first": _first,
     "any_value": _first, "last": _last, "collect_list": _collect, "collect_set": _collect_set,
     "median": _percentile, "percentile": _percentile, "mode": _mode(min),
+    **dict.fromkeys(
+        ("hll_sketch_agg", "hll_union_agg", "theta_sketch_agg", "theta_union_agg",
+         "bitmap_construct_agg", "bitmap_or_agg"), _sketch(operator.or_),
+    ),
+    **{f"kll_{made}_agg_{type_}": _gathered for made in ("sketch", "merge")
+       for type_ in ("bigint", "float", "double")},
+    "approx_top_k": _top, "approx_top_k_accumulate": _gathered, "approx_top_k_combine": _gathered,
     # Of the few values of a test, the estimate is the number itself.
     "approx_count_distinct": lambda items, types: len({row_key((v,)) for v in _present(items)}),
 }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cmp_to_key
 
 from forerun.planner.algebra.nested import ELEMENT, FIELD, element_type, struct_fields
@@ -9,7 +10,7 @@ from forerun.planner.algebra.scalar import Call
 from forerun.planner.algebra.type_kinds import kind_of
 from forerun.planner.algebra.types import DataType
 from tests.oracles.functions import Function, Types, Values
-from tests.oracles.values import EvaluationError, NotInterpretedError, Value, compare
+from tests.oracles.values import EvaluationError, NotInterpretedError, Value, compare, order_key
 
 
 class ArrayIndexError(EvaluationError):
@@ -74,6 +75,12 @@ def _each_once(values: Values, types: Types, result: DataType) -> Value:
     return tuple(found)
 
 
+def top_items(bag: Values, most: int) -> Value:
+    """The values of a bag that come most often, with how often they come."""
+    found = sorted(Counter(bag).items(), key=lambda pair: (-pair[1], order_key(pair[0])))
+    return tuple(found[:most])
+
+
 NESTED: dict[str, tuple[Function, bool]] = {
     FIELD: (_field, True),
     ELEMENT: (_element, True),
@@ -98,6 +105,7 @@ NESTED: dict[str, tuple[Function, bool]] = {
     ),
     "array_join": (lambda values, types, result: values[1].join(values[0]), True),
     "array": (lambda values, types, result: tuple(values), False),
+    "approx_top_k_estimate": (lambda values, types, result: top_items(*values), True),
     "named_struct": (lambda values, types, result: tuple(values[1::2]), False),
     "map": (
         lambda values, types, result: tuple(zip(values[::2], values[1::2], strict=True)),

@@ -524,6 +524,10 @@ def _kind_counted(rng: random.Random, tables: list[str]) -> QueryCase:
         within = f"mode() WITHIN GROUP (ORDER BY {value}"
         forms = (f"mode({value}, true)", f"{within})", f"{within} DESC)")
         calls.append(f"{rng.choice(forms)}{only}")
+    if rng.random() < 0.4:
+        function, way = rng.choice(("disc", "disc", "cont")), rng.choice(("", " DESC"))
+        within = f"WITHIN GROUP (ORDER BY {value}{way})"
+        calls.append(f"percentile_{function}({rng.choice(places)}) {within}{only}")
     beside = rng.choice((("count(*)",), ("sum(a.n)", "avg(a.m)"), ("min(a.g)", "max(a.d)"), ()))
     items = (*select.group, *calls, *beside)
     return QueryCase((replace(select, items=items),))

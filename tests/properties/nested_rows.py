@@ -53,6 +53,8 @@ def as_text(value: Any, type_: DataType) -> str:
             for part in ("'" + name.replace("'", "\\'") + "'", as_text(one, of_field))
         ]
         made = f"named_struct({', '.join(pairs)})"
+    elif kind == "x":
+        made = f"X'{bytes(value).hex()}'"
     else:
         made = "'" + str(value).replace("'", "\\'") + "'"
         if type_.name == "STRING":

@@ -37,6 +37,13 @@ QUERIES = {
     "GROUP BY a.g",
     "best": "SELECT g, max_by(m, k) AS late, min_by(m, k) AS soon FROM (SELECT g, k, max(n) AS m "
     "FROM t0 GROUP BY g, k) q GROUP BY g",
+    "places": "SELECT g, percentile_disc(0.3) WITHIN GROUP (ORDER BY n) AS a, "
+    "percentile_disc(0.75) WITHIN GROUP (ORDER BY n DESC) FILTER (WHERE b) AS c, "
+    "percentile_cont(0.2) WITHIN GROUP (ORDER BY n DESC) AS d, median(n) AS m, sum(k) AS s "
+    "FROM t0 GROUP BY g",
+    "joined-in-order": "SELECT b, listagg(g, '-') WITHIN GROUP (ORDER BY n) AS up, "
+    "listagg(g) WITHIN GROUP (ORDER BY n DESC) FILTER (WHERE k > 0) AS down FROM "
+    "(SELECT DISTINCT b, n, 'g' || abs(n) AS g, max(k) AS k FROM t0 GROUP BY b, n) q GROUP BY b",
     "any": "SELECT k, any_value(k + 1) AS a, first(k) AS f, count(*) AS n FROM t0 GROUP BY k",
 }
 

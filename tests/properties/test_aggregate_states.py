@@ -112,7 +112,12 @@ def _lists(known: AggregateFunction) -> list[tuple[tuple[Scalar, ...], str]]:
     if known.takes_order is None:
         return [((Ref(c),), "") for c in (GROUP, SMALL, MONEY, TRUTH)]
     between = Literal("-", STRING)
-    return [((Ref(GROUP), *more, Ref(GROUP)), way) for more in ((), (between,)) for way in WAYS]
+    return [
+        ((Ref(GROUP), *more, Ref(by)), way)
+        for more in ((), (between,))
+        for way in WAYS
+        for by in (GROUP, SMALL, REAL, PLACE)
+    ]
 
 
 def value_from(
@@ -126,7 +131,7 @@ def value_from(
         data[f"s{number}"] = SourceData(NAMES, rows)
         scan = Scan(f"s{number}", COLUMNS)
         columns = (*keys, *(ids.of_type(c.name, c.type) for c in state.columns))
-        if singly:
+        if singly and state.of_row is not None:
             items = zip(columns, (*(Ref(k) for k in keys), *state.of_row(None)), strict=True)
             made.append(Project(scan, tuple(items)))
         else:

@@ -25,6 +25,7 @@ class Answer(Enum):
     TIES = "which of the rows comes first whose last argument is least or greatest"
     ANY = "which of the rows is taken, and any may be"
     COUNTS = "which of the values is taken that come equally often"
+    PARTS = "the parts of the rows that it is merged of, within the error that it promises"
     ORDER = "the order in which the rows come, as far as we know"
 
 

@@ -4,6 +4,7 @@ but for ``min_by`` and ``max_by``, whose columns are chosen together."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from forerun.planner.algebra.aggregates import types
 from forerun.planner.algebra.aggregates.states import (
@@ -23,7 +24,7 @@ from forerun.planner.algebra.aggregates.states import (
     where_more_than,
     widened,
 )
-from forerun.planner.algebra.nested import array_of
+from forerun.planner.algebra.nested import FIELD, array_of, struct_of
 from forerun.planner.algebra.relational import AggregateCall
 from forerun.planner.algebra.scalar import FALSE, TRUE, Call, Literal, Ref, Scalar
 from forerun.planner.algebra.types import BOOLEAN, INT, STRING, Column, DataType, decimal
@@ -138,11 +139,26 @@ def list_state(call: AggregateCall, signed: bool) -> State:  # noqa: ARG001 - ne
 
 
 def joined_state(call: AggregateCall, signed: bool) -> State:  # noqa: ARG001 - never signed
-    """The same of texts that are joined in their own order; of none of them the text is NULL."""
+    """The same of texts that are joined in an order; of none of them the text is NULL. Where it is
+    not their own, each is kept beside what it is ordered by, and texts that tie are in theirs."""
+    text, by = call.args[0], call.args[-1]
     between = call.args[1] if len(call.args) > 2 else Literal("", STRING)
+    of_itself = text == by
+    if not of_itself:
+        pair = Call(
+            "named_struct",
+            (Literal("by", STRING), by, Literal("text", STRING), text),
+            struct_of((("by", by.type), ("text", STRING))),
+        )
+        there = Call("isnotnull", (text,), BOOLEAN)
+        kept = Call("case", (there, pair, Literal(None, pair.type)), pair.type)
+        call = replace(call, args=(kept, *call.args[1:]))
 
     def finalize(values: Scalar) -> Scalar:
-        joined = Call("array_join", (_in_order(values, call.within), between), STRING)
+        texts = _in_order(values, call.within)
+        if not of_itself:
+            texts = Call(FIELD, (texts, Literal("text", STRING)), array_of(STRING))
+        joined = Call("array_join", (texts, between), STRING)
         return where_more_than(Call("size", (values,), INT), Literal("0", INT), joined)
 
     return _list_state(call, finalize)

@@ -14,8 +14,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from forerun.planner.algebra.aggregates.types import COUNT, averaged_sum, bigint
-from forerun.planner.algebra.relational import Aggregate, AggregateCall, Project, Relation, Window
-from forerun.planner.algebra.relational import WindowCall as _WindowCall
+from forerun.planner.algebra.relational import (
+    Aggregate,
+    AggregateCall,
+    Project,
+    Relation,
+    SortKey,
+    Window,
+    WindowCall,
+)
 from forerun.planner.algebra.scalar import (
     Call,
     Literal,
@@ -53,9 +60,10 @@ class StateColumn:
 class Fold:
     """The three steps by which the rows of a group become one row.
 
-    ``totals`` are aggregates over the whole group that every one of its rows sees. ``calls``
-    aggregate the rows; their arguments may read totals. ``values`` are the columns of the result,
-    computed from the results of the calls.
+    ``totals`` are aggregates over the whole group that every one of its rows sees; of one that has
+    an order, over the rows up to each in that order. ``calls`` aggregate the rows; their arguments
+    may read totals. ``values`` are the columns of the result, computed from the results of the
+    calls.
     """
 
     totals: tuple[tuple[Column, AggregateCall], ...]
@@ -87,11 +95,19 @@ def folded(rows: Relation, keys: tuple[Column, ...], fold: Fold) -> Relation:
     """The groups of the rows: the keys and the results of the fold's calls. What the fold makes of
     these is up to the caller, who projects ``fold.values``."""
     if fold.totals:
-        windows = tuple(
-            (column, _WindowCall(call.name, call.args, keys, ())) for column, call in fold.totals
-        )
-        rows = Window(rows, windows)
+        rows = Window(rows, tuple((column, _seen(call, keys)) for column, call in fold.totals))
     return Aggregate(rows, keys, fold.calls)
+
+
+def _seen(call: AggregateCall, keys: tuple[Column, ...]) -> WindowCall:
+    if not call.within:
+        return WindowCall(call.name, call.args, keys, ())
+    *args, by = call.args
+    if not isinstance(by, Ref):
+        raise TypeError(f"a running total is in the order of a column, not of {by}")
+    rises = call.within == "ASC"
+    order = SortKey(by.column, ascending=rises, nulls_first=rises)
+    return WindowCall(call.name, tuple(args), keys, (order,))
 
 
 def states_of(
@@ -107,15 +123,16 @@ class State:
     """The partial state of one aggregate call.
 
     ``of_rows`` makes a state of the rows of a group; with a weight column, of rows that count as
-    often as it says, which may be less than zero times. ``of_row`` is the state of a single row.
-    ``merge`` makes one state of several, given their columns. ``finalize`` computes the value of
-    the call from a state, reading no rows. ``weighted`` gives, from the state of rows that all
-    count as often as the weight says, the state of them so counted; None where that is not known.
+    often as it says, which may be less than zero times. ``of_row`` is the state of a single row;
+    None where no scalar function gives it. ``merge`` makes one state of several, given their
+    columns. ``finalize`` computes the value of the call from a state, reading no rows. ``weighted``
+    gives, from the state of rows that all count as often as the weight says, the state of them so
+    counted; None where that is not known.
     """
 
     columns: tuple[StateColumn, ...]
     of_rows: Callable[[Column | None, New], Fold]
-    of_row: Callable[[Column | None], tuple[Scalar, ...]]
+    of_row: Callable[[Column | None], tuple[Scalar, ...]] | None
     merge: Callable[[tuple[Scalar, ...], New], Fold]
     finalize: Callable[[tuple[Scalar, ...]], Scalar]
     weighted: Callable[[tuple[Scalar, ...], Column], tuple[Scalar, ...]] | None = None

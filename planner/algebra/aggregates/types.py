@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from forerun.planner.algebra.nested import array_of, struct_fields
+from forerun.planner.algebra.nested import array_of, struct_fields, struct_of
 from forerun.planner.algebra.types import (
     BIGINT,
+    BINARY,
     BOOLEAN,
     DOUBLE,
     INT,
@@ -79,6 +80,17 @@ def are_told_apart(types: Types) -> bool:
     if fields := struct_fields(types[0]):
         return all(are_told_apart((type_,)) for _, type_ in fields)
     return types[0].is_integer or types[0].sql in _TOLD_APART or types[0].name == "DECIMAL"
+
+
+def top_items(types: Types) -> DataType:
+    """An array of items and of how often each comes, about."""
+    item = types[0] if types else UNKNOWN
+    return array_of(struct_of((("item", item), ("count", BIGINT))))
+
+
+def binary(_: Types) -> DataType:
+    """Bytes, as a sketch is."""
+    return BINARY
 
 
 def text(types: Types) -> DataType:

@@ -6,6 +6,8 @@
         =  agg[g; percentile(x, p, n), merge h](agg[g, x; count(*) as n, state h(y)](R))
     agg[g; collect_set(x)](R)  =  agg[g; collect_set(x)](agg[g, x; count(*) as n](R))
     agg[g; mode(x)](R)  =  agg[g; max_by(x, n where x is not null)](agg[g, x; count(*) as n](R))
+    agg[g; percentile_disc(p, x)](R)  =  agg[g; min(x where c >= ceil(p * all))](
+        agg[g, x; count(*) as n](R) with c, all = sum(n) over g up to x, and over all of g)
 
 A percentile has no state that merges, but the counts of its values have: they are kept, added to by
 each run, and the percentile is taken of the counts in the end. That pays where a group has few
@@ -28,7 +30,7 @@ from __future__ import annotations
 
 from forerun.planner.algebra.aggregates.functions import answer_of, function, partial_state
 from forerun.planner.algebra.aggregates.record import Answer
-from forerun.planner.algebra.aggregates.states import State, finished, together
+from forerun.planner.algebra.aggregates.states import State, finished, folded, together
 from forerun.planner.algebra.aggregates.types import are_told_apart
 from forerun.planner.algebra.relational import Aggregate, AggregateCall, Project
 from forerun.planner.algebra.scalar import (
@@ -79,13 +81,15 @@ def _fire(match: Match) -> bool:
     if merged.totals:
         return False
     answers = {
-        column: (of_type(column.name, column.type), counts(call, Ref(named), Ref(count)))
+        column: counts(call, named, count, of_type(column.name, column.type), of_type)
         for column, call in node.calls
         if _is_counted(call) and (counts := function(call.name).of_counts) is not None
     }
-    outer = Aggregate(kept, node.keys, (*answers.values(), *merged.calls))
-    values = dict(zip(others, finished(others.values(), merged.values), strict=True))
-    items = ((c, Ref(answers[c][0]) if c in answers else values[c]) for c, _ in node.calls)
+    both = together([*answers.values(), merged])
+    outer = folded(kept, node.keys, both)
+    values = dict(zip(answers, both.values, strict=False))
+    values |= zip(others, finished(others.values(), both.values[len(answers) :]), strict=True)
+    items = ((column, values[column]) for column, _ in node.calls)
     keys = ((key, Ref(key)) for key in node.keys)
     match.memo.equate(match.expression.group, Project(outer, (*keys, *items)), RULE.name)
     return True
@@ -95,7 +99,7 @@ def _counted(node: Aggregate) -> Scalar | None:
     """The expression whose values are counted, NULL where FILTER excludes a row; None unless all
     percentiles are of the same one, and of a type that is counted."""
     calls = [call for _, call in node.calls if _is_counted(call)]
-    values = {contributed(call)[0] for call in calls}
+    values = {contributed(call)[_place(call)] for call in calls}
     if len(values) != 1 or any(call.distinct or not _is_plain(call) for call in calls):
         return None
     (value,) = values
@@ -107,9 +111,17 @@ def _is_counted(call: AggregateCall) -> bool:
     return is_of_them and function(call.name).of_counts is not None
 
 
+def _place(call: AggregateCall) -> int:
+    """Return the place of the argument whose values are counted: what the call is ordered by, if
+    it has an order."""
+    return -1 if call.within else 0
+
+
 def _is_plain(call: AggregateCall) -> bool:
-    """Return whether it has its value and a constant alone, and no counts of the author's."""
-    return len(call.args) <= 2 and not any(references(arg) for arg in call.args[1:])
+    """Return whether it has its value and one constant alone, and no counts of the author's."""
+    rest = call.args[:-1] if call.within else call.args[1:]
+    is_one = not call.within or not any("<" in arg.type.name for arg in rest)
+    return len(rest) <= 1 and is_one and not any(references(arg) for arg in rest)
 
 
 def _others(node: Aggregate) -> dict[Column, State] | None:

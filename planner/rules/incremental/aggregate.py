@@ -213,11 +213,14 @@ def _singles(
     signed: bool,
     columns: tuple[Column, ...],
     ids: ColumnIds,
-) -> Relation:
-    """Return a state per row of the delta, ungrouped: the reader groups once, when it merges."""
+) -> Relation | None:
+    """Return a state per row of the delta, ungrouped: the reader groups once, when it merges. None
+    if there is a function of which one row has no state by itself."""
     node = _as_aggregate(node)
     values: list[Scalar] = [Ref(key) for key in node.keys]
     for state in (*_must(_states(node, signed)), _HIDDEN):
+        if state.of_row is None:
+            return None
         values.extend(state.of_row(delta.weight))
     return Project(delta.relation, tuple(zip(columns, values, strict=True)))
 

@@ -200,8 +200,8 @@ def _add_view(
     memo.link(tvr, Version.NEW, kind, whole, name)
     change = view.partial(node, given.delta(), retracts, columns, ids)
     memo.link(tvr, Version.DELTA, kind, change, name)
-    if view.singles is not None:
-        singles = view.singles(node, given.delta(), retracts, columns, ids)
+    singles = view.singles and view.singles(node, given.delta(), retracts, columns, ids)
+    if singles is not None:
         memo.link(tvr, Version.DELTA, View.SINGLES, singles, name)
     states = memo.reference(tvr.edges[Version.NEW, kind])
     rows = given.new() if merges_input else None

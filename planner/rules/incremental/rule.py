@@ -105,7 +105,8 @@ class KeyedState:
     states of all runs (and from the kept input, if the rule needs it). ``delta`` computes the delta
     of the output from the stamped states, and its domain; it is None if only the output can be
     computed.
-    ``singles`` gives a state for each row of a delta, for readers that merge at once. The boolean
+    ``singles`` gives a state for each row of a delta, for readers that merge at once, or None where
+    rows have no states of their own. The boolean
     argument of these says whether any delta of the input may take rows back; a given delta may
     still be unsigned.
     """
@@ -115,9 +116,9 @@ class KeyedState:
     partial: Callable[[Relation, Signed, bool, tuple[Column, ...], ColumnIds], Relation]
     merge: Callable[[Relation, Relation, bool, Signed | None, ColumnIds], Relation]
     delta: Callable[[Relation, Versions, bool, ColumnIds], DeltaOfStates] | None
-    singles: Callable[[Relation, Signed, bool, tuple[Column, ...], ColumnIds], Relation] | None = (
-        None
-    )
+    singles: (
+        Callable[[Relation, Signed, bool, tuple[Column, ...], ColumnIds], Relation | None] | None
+    ) = None
 
 
 @dataclass(frozen=True, slots=True)

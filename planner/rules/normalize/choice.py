@@ -99,7 +99,7 @@ def _depends(node: Aggregate, call: AggregateCall, known: Dependencies) -> bool:
     value, *by = call.args
     given = {key.id for key in node.keys}
     if answer_of(call) is Answer.TIES:
-        if not all(isinstance(one, Ref) for one in by):
+        if not all(isinstance(one, Ref | Literal) for one in by):
             return False  # rows that tie in an expression may differ in the columns it reads
         given |= {c for one in by for c in references(one)}
     if not is_deterministic(value) or not type_of(call).is_known or "<" in value.type.name:
