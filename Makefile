@@ -13,7 +13,7 @@ STAMPS := $(CURDIR)/.forerun/stamps
 STORE ?= file
 SCALE ?=
 
-.PHONY: help setup jars s3-server kafka postgres cds lock format check docs unit test test-all matrix mutate demo up bench-smoke bench-tpch bench-tpcds bench-plan bench-methods bench-scale bench-night bench-backfill bench-repair bench-rolling bench-prices bench-samples bench-sources bench-wrong bench-late bench-schedule bench-choosing bench-streaming clean
+.PHONY: help setup jars s3-server kafka postgres cds lock format check docs unit test test-all matrix mutate demo up bench-smoke bench-tpch bench-analysts bench-tpcds bench-plan bench-methods bench-scale bench-night bench-backfill bench-repair bench-rolling bench-prices bench-samples bench-sources bench-wrong bench-late bench-schedule bench-choosing bench-streaming clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -122,6 +122,9 @@ bench-scale: setup ## throughput by deliveries a day and by workers, resumable (
 
 bench-tpch: setup ## TPC-H's 22 queries executed against batch, resumable (SF=10, IN=sail or early): docs/lab/benchmarks.md
 	.venv/bin/python -m tests.benchmarks executed tpch --scale $(or $(SF),10) $(if $(IN),--in $(IN))
+
+bench-analysts: setup ## analysts' constructs over TPC-H's tables, the last hundredth arriving at the end (SF=3.5): docs/lab/benchmarks.md
+	.venv/bin/python -m tests.benchmarks executed analysts --scale $(or $(SF),3.5) --in session --arrivals hundredth
 
 bench-tpcds: setup ## TPC-DS's 99 queries (fetched) executed against batch (SF=1, IN=session): docs/lab/benchmarks.md
 	.venv/bin/python -m tests.benchmarks executed tpcds --scale $(or $(SF),1) $(if $(IN),--in $(IN))

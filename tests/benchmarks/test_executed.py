@@ -127,7 +127,7 @@ def test_the_table_has_every_query_and_whoever_lost(
     monkeypatch.setenv("FORERUN_HOME", str(tmp_path))
     lost = figures_of(account(early=20.0, final=9.0))
     found = {("q01",): figures_of(account()), ("q02",): lost}
-    given = argparse.Namespace(suite="tpch", where=APPLICATIONS, scale=1.0)
+    given = argparse.Namespace(suite="tpch", where=APPLICATIONS, scale=1.0, arrivals="three")
     text = "\n".join(lines(given, found))
     assert re.search(
         r"^\| q02 \| im1 \| 0.0, 20.0, 9.0 \| 8.0 \| 6.0 \| 2.375 ", text, re.MULTILINE
