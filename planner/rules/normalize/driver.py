@@ -26,6 +26,7 @@ from forerun.planner.rules.normalize import (
 from forerun.planner.rules.normalize.choice import determine_choices
 from forerun.planner.rules.normalize.identity import with_unique_columns
 from forerun.planner.rules.normalize.join_order import reorder_blocks
+from forerun.planner.rules.normalize.leaves import read_leaves
 from forerun.planner.rules.normalize.prune import prune_columns
 from forerun.planner.rules.normalize.rule import NormalizeContext, NormalizeRule, reordered
 from forerun.planner.rules.normalize.set_operation import count_sides
@@ -86,7 +87,10 @@ CLEAN: tuple[NormalizeRule, ...] = (
     project.MERGE_PROJECTS,
     project.DROP_IDENTITY,
 )
-PASSES = ("DropInnerSorts", "CountSides", "ReorderJoins", "DetermineChoices", "PruneColumns")
+PASSES = (
+    "DropInnerSorts", "CountSides", "ReorderJoins", "DetermineChoices", "ReadLeaves",
+    "PruneColumns",
+)  # fmt: skip
 """The passes that run once over the whole query and can be switched off. The pass that makes column
 ids unique cannot, since all others rely on it."""
 RULE_NAMES = tuple(
@@ -212,6 +216,7 @@ def normalize(
     result = run.once("DetermineLists", determine_lists, result)
     result = run.fixpoint(KEYS, result)
     result = run.fixpoint(CLEAN, result)
+    result = run.once("ReadLeaves", lambda r: read_leaves(r, context), result)
     result = run.once("PruneColumns", prune_columns, result)
     result = run.fixpoint(CLEAN, result)
     return reordered(result, columns)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from forerun.planner.algebra.expressions import scalars_of
 from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
@@ -41,7 +42,6 @@ from forerun.planner.sql.subqueries.correlation import (
     at_most_one_row,
     exactly_one_row,
     outer_of,
-    scalars_of,
 )
 from forerun.planner.sql.subqueries.dependent import at_most_one
 from forerun.planner.sql.subqueries.domain import Domain, unnest

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from forerun.planner.algebra.expressions import scalars_of
 from forerun.planner.algebra.relational import (
     Aggregate,
-    Filter,
-    Generate,
     Join,
     JoinKind,
     Limit,
@@ -21,27 +20,6 @@ from forerun.planner.algebra.types import ColumnId
 from forerun.planner.sql.binding.scope import outer_columns
 
 _LEFT_ROWS = (JoinKind.SEMI, JoinKind.ANTI, JoinKind.MARK, JoinKind.SINGLE)
-
-
-def scalars_of(node: Relation) -> tuple[Scalar, ...]:
-    """The expressions of one operator (not of its inputs)."""
-    match node:
-        case Filter():
-            return (node.predicate,)
-        case Project():
-            return tuple(scalar for _, scalar in node.items)
-        case Join():
-            return (node.condition,)
-        case Aggregate():
-            where = tuple(call.where for _, call in node.calls if call.where is not None)
-            return where + tuple(arg for _, call in node.calls for arg in call.args)
-        case Generate():
-            return (node.call,)
-        case Window():
-            return tuple(arg for _, call in node.calls for arg in call.args)
-        case Values():
-            return tuple(scalar for row in node.rows for scalar in row)
-    return ()
 
 
 def outer_of(relation: Relation) -> dict[ColumnId, Call]:

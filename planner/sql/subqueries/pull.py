@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from forerun.planner.algebra.aggregates.functions import value_when_empty
+from forerun.planner.algebra.expressions import scalars_of
 from forerun.planner.algebra.relational import (
     Aggregate,
     Filter,
@@ -40,7 +41,6 @@ from forerun.planner.sql.subqueries.correlation import (
     at_most_one_row,
     has_outer,
     is_correlated,
-    scalars_of,
 )
 
 

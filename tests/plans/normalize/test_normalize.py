@@ -27,9 +27,18 @@ from tests.oracles.interpreter import Inputs, SourceData, evaluate
 from tests.oracles.values import EvaluationError, NotInterpretedError, Row
 
 FILES = sorted(Path(__file__).parent.glob("*.test"))
-TABLES = {"r": "k int, v int, t string", "s": "k int, w int, u string", "q": "k int, x int"}
-SIZES = {"r": 10_000, "s": 1_000, "q": 100}
-VALUES = {"int": (None, 0, 1, 1, 2, 3), "string": (None, "a", "b", "1")}
+TABLES = {
+    "r": "k int, v int, t string", "s": "k int, w int, u string", "q": "k int, x int",
+    "n": "k int, d struct<os:string,at:struct<x:int>>, m map<string,int>, l array<int>",
+}  # fmt: skip
+SIZES = {"r": 10_000, "s": 1_000, "q": 100, "n": 5_000}
+VALUES = {
+    "int": (None, 0, 1, 1, 2, 3),
+    "string": (None, "a", "b", "1"),
+    "struct<os:string,at:struct<x:int>>": (None, ("a", None), (None, (1,)), ("b", (2,))),
+    "map<string,int>": (None, (), (("a", 1),), (("a", None), ("b", 3))),
+    "array<int>": (None, (), (1,), (2, None)),
+}
 RULES = (*driver.PUSH, *driver.IMPLY, *driver.KEYS, *driver.CLEAN)
 PASSES = (
     "UniqueColumns",
@@ -37,6 +46,7 @@ PASSES = (
     "CountSides",
     "ReorderJoins",
     "DetermineChoices",
+    "ReadLeaves",
     "PruneColumns",
 )
 

@@ -1,0 +1,133 @@
+"""Leaves of nested columns: above its filters, a scan hands on the parts that are read.
+
+::
+
+    op(filter(R(s)))  =  op(project[s.a as l](filter(R)))
+        where op, and what is above it, reads s.a, and s nowhere else
+
+What runs keep of a table, and what they shuffle, is then as narrow as what is read: a field of a
+struct, of the structs of an array, the value of one key of a map. Such parts never fail, and are
+NULL where the value is. A value that is read whole anywhere above stays whole.
+"""
+
+from __future__ import annotations
+
+from forerun.planner.algebra.expressions import scalars_of, with_scalars
+from forerun.planner.algebra.nested import ELEMENT, FIELD
+from forerun.planner.algebra.relational import Filter, Project, Relation, Scan, rewrite, walk
+from forerun.planner.algebra.scalar import Call, Literal, Ref, Scalar, references
+from forerun.planner.algebra.type_kinds import is_nested
+from forerun.planner.algebra.types import Column, ColumnId
+from forerun.planner.rules.normalize.prune import read_by
+from forerun.planner.rules.normalize.rule import NormalizeContext, ids_of
+from forerun.planner.rules.normalize.safety import can_fail
+
+_Leaves = dict[Scalar, Column]
+
+
+def read_leaves(relation: Relation, context: NormalizeContext) -> Relation:
+    """Project the parts of nested columns that are read over the filtered scans, and read these.
+    The output columns stay as they are, and so does every other column of a scan."""
+    scans = (node for node in walk(relation) if isinstance(node, Scan))
+    nested = {c.id for scan in scans for c in scan.columns if is_nested(c.type)}
+    if not nested:
+        return relation
+    parts, whole = dict[Scalar, ColumnId](), set(ids_of(relation))
+    for node in walk(relation):
+        if not _is_filtered_scan(node):
+            _find(node, parts, whole)
+    leaves: _Leaves = {
+        part: context.fresh(_name(part), part.type)
+        for part, column in parts.items()
+        if column in nested - whole
+    }
+    if not leaves:
+        return relation
+
+    def at_node(node: Relation) -> Relation:
+        if _is_filtered_scan(node):
+            return node
+        if isinstance(node, Project) and _is_filtered_scan(node.input):
+            return _handing_on(node, leaves, computed=True)
+        inputs = tuple(_with_leaves(one, leaves) for one in node.inputs)
+        changed = with_scalars(node.with_inputs(inputs), lambda one: _replaced(one, leaves))
+        return _handing_on(changed, leaves) if isinstance(changed, Project) else changed
+
+    return rewrite(relation, at_node)
+
+
+def _is_filtered_scan(node: Relation) -> bool:
+    while isinstance(node, Filter):
+        node = node.input
+    return isinstance(node, Scan)
+
+
+def _find(node: Relation, parts: dict[Scalar, ColumnId], whole: set[ColumnId]) -> None:
+    """Add the parts of columns that an operator reads, and the columns that it reads whole."""
+    read = read_by(node)
+    if read is None:
+        whole.update(*(ids_of(one) for one in node.inputs))
+        return
+    waiting = list(scalars_of(node))
+    whole |= read.difference(*map(references, waiting))
+    if isinstance(node, Project):
+        waiting = [scalar for column, scalar in node.items if scalar != Ref(column)]
+    while waiting:
+        scalar = waiting.pop()
+        column = _column_of(scalar)
+        if column is not None:
+            parts[scalar] = column
+        elif isinstance(scalar, Ref):
+            whole.add(scalar.column.id)
+        elif isinstance(scalar, Call):
+            waiting += scalar.args
+
+
+def _column_of(part: Scalar) -> ColumnId | None:
+    """The column that a scalar is a part of, by fields and keys; None if it is no such part, or one
+    that it may fail to find."""
+    while isinstance(part, Call) and part.name in (FIELD, ELEMENT) and not can_fail(part):
+        part, step = part.args
+        if not isinstance(step, Literal):
+            return None
+        if isinstance(part, Ref):
+            return part.column.id
+    return None
+
+
+def _name(part: Scalar) -> str:
+    steps = []
+    while isinstance(part, Call):
+        part, step = part.args
+        steps.append(str(step.text) if isinstance(step, Literal) else "")
+    column = part.column.name if isinstance(part, Ref) else ""
+    return "_".join((column, *reversed(steps)))
+
+
+def _with_leaves(node: Relation, leaves: _Leaves) -> Relation:
+    """A filtered scan, with the leaves of its columns beside them."""
+    if not _is_filtered_scan(node):
+        return node
+    mine = tuple((leaf, part) for part, leaf in leaves.items() if _column_of(part) in ids_of(node))
+    return Project(node, (*((c, Ref(c)) for c in node.columns), *mine)) if mine else node
+
+
+def _handing_on(node: Project, leaves: _Leaves, *, computed: bool = False) -> Project:
+    """A projection that hands on the leaves of columns that it hands on; ``computed``: over a scan,
+    which does not have them yet."""
+    names = {column.id for column, scalar in node.items if scalar == Ref(column)}
+    mine = tuple(
+        (leaf, part if computed else Ref(leaf))
+        for part, leaf in leaves.items()
+        if _column_of(part) in names
+    )
+    return Project(node.input, (*node.items, *mine)) if mine else node
+
+
+def _replaced(scalar: Scalar, leaves: _Leaves) -> Scalar:
+    if leaf := leaves.get(scalar):
+        return Ref(leaf)
+    if not isinstance(scalar, Call):
+        return scalar
+    args = tuple(_replaced(arg, leaves) for arg in scalar.args)
+    return scalar if args == scalar.args else Call(scalar.name, args, scalar.type)
