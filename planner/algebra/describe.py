@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from forerun.planner.algebra.dispatch import operator_pass
 from forerun.planner.algebra.node import Unary
+from forerun.planner.algebra.recursion import Recursion
 from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
@@ -103,6 +104,11 @@ def _values(*_: object) -> str:
 @phrase.register(UnionAll)
 def _union(node: UnionAll, words: Words) -> str:
     return f"union of {_list([words.noun(branch) for branch in node.branches])}"
+
+
+@phrase.register(Recursion)
+def _recursion(node: Recursion, _: Words) -> str:
+    return f"steps of {node.steps.name}"
 
 
 @phrase.register(SetOperation)

@@ -16,6 +16,7 @@ import json
 from collections.abc import Iterable, Mapping
 
 from forerun.planner.algebra.dispatch import operator_pass
+from forerun.planner.algebra.recursion import Recursion
 from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
@@ -187,6 +188,14 @@ def _generate(node: Generate) -> str:
 @node_text.register(UnionAll)
 def _union(node: UnionAll) -> str:
     return f"union all[{', '.join(column.type.sql for column in node.merged)}]"
+
+
+@node_text.register(Recursion)
+def _recursion(node: Recursion) -> str:
+    types = ", ".join(column.type.sql for column in node.made)
+    steps = node.steps
+    parts = (canonical(part) for part in (steps.first, steps.step))
+    return f"recursion {_quoted(steps.name)} [{types}] [{'; '.join(parts)}]"
 
 
 @node_text.register(SetOperation)

@@ -9,6 +9,7 @@ from forerun.planner.algebra.aggregates.functions import function
 from forerun.planner.algebra.aggregates.record import Mean
 from forerun.planner.algebra.dispatch import operator_pass
 from forerun.planner.algebra.predicates import is_null_safe, null_aware_pair, split_condition
+from forerun.planner.algebra.recursion import Recursion
 from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
@@ -284,6 +285,17 @@ def _limit(*_: object) -> float:
 @plain.register(SetOperation)
 def _set_operation(_: SetOperation, inputs: Sizes, __: Size, prices: Prices) -> float:
     return sum(size.rows for size in inputs) * (prices.aggregate_row + prices.exchange_row)
+
+
+_STEPS = 10
+"""So many steps are imagined of a recursion."""
+
+
+@plain.register(Recursion)
+def _recursion(_: Recursion, inputs: Sizes, output: Size, prices: Prices) -> float:
+    """Each step is a job that reads the tables again; how many there are is not known."""
+    read = sum(size.rows for size in inputs) * (prices.join_row + prices.exchange_row)
+    return _STEPS * read + output.rows * prices.output_row
 
 
 @plain.register(UnionAll, Values, Repeat, StateRead)

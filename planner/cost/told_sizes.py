@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from math import prod
 
 from forerun.planner.algebra.dispatch import operator_pass
+from forerun.planner.algebra.recursion import Recursion
 from forerun.planner.algebra.relational import (
     Aggregate,
     Filter,
@@ -128,6 +129,11 @@ def _limit(node: Limit, inputs: Told, _: Mapping[str, Files]) -> float:
 @told_bytes.register(UnionAll)
 def _union(_: UnionAll, inputs: Told, __: Mapping[str, Files]) -> float:
     return sum(inputs)
+
+
+@told_bytes.register(Recursion)
+def _recursion(*_: object) -> float:
+    return float(2**63)  # what Spark says of all that it does not know
 
 
 @told_bytes.register(SetOperation)

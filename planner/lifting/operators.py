@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 from forerun.planner.algebra.aggregates.functions import answer_of, function, value_when_empty
 from forerun.planner.algebra.aggregates.record import Answer, Empty
 from forerun.planner.algebra.dispatch import operator_pass
+from forerun.planner.algebra.recursion import Recursion
 from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
@@ -245,6 +246,14 @@ def _union(node: UnionAll, inputs: tuple[Lifted, ...], to: DayList) -> Lifted:
     branches = tuple(to.by_day(side)[0] for side in inputs)
     day = to.new()
     return Lifted(UnionAll(branches, (*node.merged, day)), day)
+
+
+@lifted.register(Recursion)
+def _recursion(node: Recursion, inputs: tuple[Lifted, ...], _: DayList) -> Lifted:
+    if any(side.day is not None for side in inputs):
+        raise LiftError(NotLifted.ONLY_TEXT, "it is recursive over rows of a day")
+    _require_same_each_time(node.inside())
+    return Lifted(node.with_inputs(tuple(side.relation for side in inputs)))
 
 
 @lifted.register(SetOperation)

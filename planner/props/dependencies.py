@@ -28,6 +28,7 @@ from dataclasses import dataclass
 
 from forerun.planner.algebra.dispatch import operator_pass
 from forerun.planner.algebra.predicates import equality, split_condition
+from forerun.planner.algebra.recursion import Recursion
 from forerun.planner.algebra.relational import (
     Aggregate,
     Filter,
@@ -206,6 +207,11 @@ def _of_set_operation(node: SetOperation, inputs: tuple[Facts, ...]) -> Dependen
 @dependencies_of.register(UnionAll)
 def _of_union(node: UnionAll, inputs: tuple[Facts, ...]) -> Dependencies:
     return _renamed(node, 0, inputs[0].dependencies) if len(inputs) == 1 else ()
+
+
+@dependencies_of.register(Recursion)
+def _of_steps(*_: object) -> Dependencies:
+    return ()
 
 
 @dependencies_of.register(Generate, Window, Sort, Limit)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Container
 
 from forerun.planner.algebra.dispatch import operator_pass
+from forerun.planner.algebra.recursion import Recursion
 from forerun.planner.algebra.relational import (
     Aggregate,
     Filter,
@@ -64,6 +65,11 @@ def _of_its_input(_: Relation, inputs: tuple[bool, ...], __: Container[str]) -> 
 @is_empty.register(Aggregate)
 def _of_aggregate(node: Aggregate, inputs: tuple[bool, ...], _: Container[str]) -> bool:
     return bool(node.keys) and inputs[0]  # without keys, of no rows it gives one
+
+
+@is_empty.register(Recursion)
+def _of_recursion(*_: object) -> bool:
+    return False  # it may begin with constants
 
 
 @is_empty.register(UnionAll)

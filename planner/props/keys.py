@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from forerun.planner.algebra.dispatch import operator_pass
 from forerun.planner.algebra.predicates import equality, split_condition
+from forerun.planner.algebra.recursion import Recursion
 from forerun.planner.algebra.relational import (
     Aggregate,
     Filter,
@@ -85,6 +86,11 @@ def _of_state_read(node: StateRead, _: NamedKeys, states: NamedKeys) -> Keys:
     return _named(states.get(node.family, ()), stored)
 
 
+@keys_of_leaf.register(Recursion)
+def _of_series(*_: object) -> Keys:
+    return NO_KEYS
+
+
 @keys_of_leaf.register(Values)
 def _of_values(node: Values, *_: NamedKeys) -> Keys:
     return ONE_ROW if len(node.rows) <= 1 else NO_KEYS
@@ -121,7 +127,7 @@ def _of_limit(node: Limit, inputs: tuple[Keys, ...], *_: object) -> Keys:
     return ONE_ROW if node.count is not None and node.count <= 1 else inputs[0]
 
 
-@keys_of_node.register(Repeat)
+@keys_of_node.register(Repeat, Recursion)
 def _of_repeat(*_: object) -> Keys:
     return NO_KEYS
 

@@ -15,6 +15,7 @@ from enum import StrEnum
 
 from forerun.planner.algebra.aggregates.functions import is_aggregate
 from forerun.planner.algebra.dispatch import operator_pass
+from forerun.planner.algebra.recursion import Recursion
 from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
@@ -204,6 +205,15 @@ def _of_call(call: AggregateCall, known: Mapping[ColumnId, Origins]) -> Origins:
 @lineage_of.register(UnionAll)
 def _of_union(node: UnionAll, inputs: tuple[Lineage, ...]) -> Lineage:
     return Lineage(_by_position(node, inputs), NOTHING.union(*(one.rows for one in inputs)))
+
+
+@lineage_of.register(Recursion)
+def _of_recursion(node: Recursion, inputs: tuple[Lineage, ...]) -> Lineage:
+    """Every value and every row may come of every column that the steps read."""
+    below = [origins for one in inputs for origins in one.columns.values()]
+    made = _as(Influence.TRANSFORMATION, NOTHING.union(*below))
+    rows = NOTHING.union(*(one.rows for one in inputs), _as(Influence.FILTER, made))
+    return Lineage(dict.fromkeys((column.id for column in node.made), made), rows)
 
 
 @lineage_of.register(SetOperation)

@@ -9,6 +9,7 @@ from forerun.planner.algebra.aggregates.functions import function, is_aggregate
 from forerun.planner.algebra.aggregates.record import Nulls
 from forerun.planner.algebra.dispatch import operator_pass
 from forerun.planner.algebra.predicates import STRICT, null_rejected
+from forerun.planner.algebra.recursion import Recursion
 from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
@@ -211,6 +212,11 @@ def _of_join(node: Join, inputs: tuple[NotNull, ...], _: Nullability) -> NotNull
     if node.kind is JoinKind.SEMI:
         return left | (matched & _ids(node.left))
     return NONE
+
+
+@not_null_of.register(Recursion)
+def _of_recursion(*_: object) -> NotNull:
+    return frozenset()
 
 
 @not_null_of.register(UnionAll, SetOperation)

@@ -16,6 +16,7 @@ from enum import IntEnum
 from forerun.planner.algebra.aggregates.functions import answer_of, function, is_aggregate
 from forerun.planner.algebra.aggregates.record import Answer, Rounding
 from forerun.planner.algebra.dispatch import operator_pass
+from forerun.planner.algebra.recursion import Recursion
 from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
@@ -62,7 +63,7 @@ def of_node(node: Relation, below: Known, inputs: Sequence[Relation]) -> Repeats
     raise NotImplementedError
 
 
-@of_node.register(Scan, StateRead, Values, UnionAll, SetOperation, Repeat, Sort)
+@of_node.register(Scan, StateRead, Values, UnionAll, SetOperation, Repeat, Sort, Recursion)
 def _of_rows(_: Relation, below: Known, __: Sequence[Relation]) -> Repeats:
     return max(below, default=Repeats.ALWAYS)
 

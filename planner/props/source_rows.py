@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from forerun.planner.algebra.dispatch import operator_pass
+from forerun.planner.algebra.recursion import Recursion
 from forerun.planner.algebra.relational import (
     Aggregate,
     Filter,
@@ -91,7 +92,7 @@ def _of_scan(node: Scan, _: tuple[SourceRows, ...]) -> SourceRows:
     return (SourceRow(node.source, node.version, columns),)
 
 
-@source_rows_of.register(StateRead, Values)
+@source_rows_of.register(StateRead, Values, Recursion)
 def _of_nothing(*_: object) -> SourceRows:
     return ()
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 
 from sqlglot import exp
 
+from forerun.planner.algebra.recursion import Recursion
 from forerun.planner.algebra.relational import (
     Aggregate,
+    Limit,
     Project,
     Relation,
     SetKind,
     SetOperation,
     UnionAll,
+    walk,
 )
+from forerun.planner.algebra.relational import sources as sources_of
 from forerun.planner.algebra.scalar import Ref
 from forerun.planner.algebra.spark_functions import ONLY_TEXT
 from forerun.planner.algebra.types import Column
@@ -29,8 +33,8 @@ from forerun.planner.sql.binding.coercion import cast, common_type
 from forerun.planner.sql.binding.scope import Binding, Field, KnownTable, NamedRelation, Scope
 from forerun.planner.sql.query_block.expressions import ExpressionBinder
 from forerun.planner.sql.query_block.from_clause import values_relation
-from forerun.planner.sql.query_block.grouping import aggregate_calls
 from forerun.planner.sql.query_block.ordering import order_items, ordered_bound
+from forerun.planner.sql.query_block.recursion import bind_recursion, reads
 from forerun.planner.sql.query_block.select import bind_select
 from forerun.planner.sql.reading import printed
 from forerun.planner.sql.spark_faults import faults_of
@@ -79,12 +83,15 @@ def read_query(
     Raises :class:`SqlError` for text that is not a valid query over them and
     :class:`UnsupportedSqlError` for what is valid but not planned yet, both with a position.
     """
+    given = tuple(sources)
     tables = tuple(
-        KnownTable(source.name, tuple((c.name, c.type) for c in source.columns))
-        for source in sources
+        KnownTable(source.name, tuple((c.name, c.type) for c in source.columns)) for source in given
     )
     allowed = frozenset(name.lower() for name in allowed_functions)
-    return _read(sql, tables, allowed, tuple(parameters))
+    query = _read(sql, tables, allowed, tuple(parameters))
+    growing = {source.name for source in given if source.changing}
+    said = tuple(_recursive(query.relation, growing))
+    return replace(query, only_text=(*query.only_text, *said)) if said else query
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -118,6 +125,18 @@ def _read(
     )
 
 
+def _recursive(relation: Relation, growing: Set[str]) -> Iterator[str]:
+    """Yield why only the text of a recursive query means what it says."""
+    for node in walk(relation):
+        if isinstance(node, Recursion) and sources_of(node) & growing:
+            yield f"{node.steps.name} is recursive over rows that come during the day"
+        below = node
+        while isinstance(below, Limit | Project):
+            below = below.input
+        if isinstance(node, Limit) and isinstance(below, Recursion):
+            yield f"LIMIT ends the recursion of {below.steps.name}"
+
+
 def _collated(session: Binding, tree: exp.Expr) -> Iterator[str]:
     """Yield why a text is not planned whose types have a collation: stages cast to plain STRING."""
     types = [type_.name for name in session.named for _, type_ in session.tables[name].columns]
@@ -128,7 +147,10 @@ def _collated(session: Binding, tree: exp.Expr) -> Iterator[str]:
 
 def _wrong(relation: Relation) -> tuple[str, ...]:
     """What Spark itself gives wrong rows for: plan and text then have to say the same."""
-    return tuple(f"Spark's own rows are wrong: {one.says}" for one in faults_of(relation))
+    steps = (node.steps for node in walk(relation) if isinstance(node, Recursion))
+    parts = (relation, *(part for one in steps for part in (one.first, one.step)))
+    found = (fault for part in parts for fault in faults_of(part))
+    return tuple(f"Spark's own rows are wrong: {one.says}" for one in found)
 
 
 def _distinct_names(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -176,11 +198,10 @@ def _with_ctes(context: BindContext, clause: exp.With | None) -> BindContext:
         here.add(cte.alias.lower())
         before = context.session.tables_read
         inside = replace(context, ctes=dict(ctes))
-        if clause.args.get("recursive") and _reads(cte.this, cte.alias):
-            inside = _with_itself(inside, cte)
-        bound = bind_query(inside, cte.this)
-        if inside.ctes.get(cte.alias.lower()) is not ctes.get(cte.alias.lower()):
-            _require_same_types(context, cte, inside.ctes[cte.alias.lower()], bound)
+        if clause.args.get("recursive") and reads(cte.this, cte.alias):
+            bound = bind_recursion(inside, cte)
+        else:
+            bound = bind_query(inside, cte.this)
         tables, context.session.tables_read = context.session.tables_read - before, before
         names = tuple(c.name for c in cte.args["alias"].args.get("columns") or ()) or bound.names
         if len(names) != len(bound.names):
@@ -189,72 +210,6 @@ def _with_ctes(context: BindContext, clause: exp.With | None) -> BindContext:
             )
         ctes[cte.alias.lower()] = NamedRelation(bound.relation, names, tables)
     return replace(context, ctes=ctes)
-
-
-def _reads(query: exp.Expr, name: str) -> bool:
-    """Return whether a query names a table that is called so, and that is none of its own WITH."""
-    tables = (table for table in query.find_all(exp.Table) if not table.args.get("db"))
-    named = (table for table in tables if table.name.lower() == name.lower())
-    return any(not _is_of_inner_with(table, query) for table in named)
-
-
-def _is_of_inner_with(table: exp.Expr, query: exp.Expr) -> bool:
-    """Return whether a WITH inside of a query names what is read as a table."""
-    above, node = [table], table
-    while node is not query and node.parent is not None:
-        node = node.parent
-        above.append(node)
-    clauses = (node.args.get("with_") for node in above)
-    return any(
-        each.alias.lower() == table.name.lower()
-        for clause in clauses
-        if clause is not None and clause not in above
-        for each in clause.expressions
-    )
-
-
-def _goes_on(step: exp.Expr) -> bool:
-    """Return whether the step of a recursion is a SELECT of rows, as far as Spark takes one."""
-    clauses = ("group", "having", "distinct", "order", "limit", "offset", "with_", "windows")
-    if not isinstance(step, exp.Select) or any(step.args.get(clause) for clause in clauses):
-        return False
-    if any(join.side or join.kind in ("SEMI", "ANTI") for join in step.args.get("joins") or ()):
-        return False
-    return not any(
-        aggregate_calls(item) or any(True for _ in item.find_all(exp.Window, exp.Subquery))
-        for item in step.expressions
-    )
-
-
-def _with_itself(context: BindContext, cte: exp.CTE) -> BindContext:
-    """The names that a recursive query may use, itself among them: as what it begins with, of which
-    it has the columns. How often it is computed depends on what it gives, so that only the text
-    means it."""
-    query = cte.this
-    chained = isinstance(query, exp.Union) and not query.args.get("distinct")
-    if not chained or _has_own_clauses(query) or _reads(query.this, cte.alias):
-        hint = "begin it with a query that does not read it: ... UNION ALL ..."
-        raise context.text.error(cte, f"{cte.alias} reads itself", hint)
-    if not _goes_on(query.expression):
-        hint = "read it with WHERE and inner joins, and group what it gives outside"
-        raise context.text.unsupported(query.expression, "a recursion with more than that", hint)
-    context.session.only_text.append("a recursive query takes as many steps as its rows say")
-    first = bind_query(context, query.this)
-    names = tuple(c.name for c in cte.args["alias"].args.get("columns") or ()) or first.names
-    if len(names) != len(first.names):
-        raise context.text.error(cte, f"{len(names)} column names for {len(first.names)} columns")
-    itself = NamedRelation(first.relation, names)
-    return replace(context, ctes={**context.ctes, cte.alias.lower(): itself})
-
-
-def _require_same_types(
-    context: BindContext, cte: exp.CTE, first: NamedRelation, whole: Bound
-) -> None:
-    """Refuse a recursion whose steps give other types than it begins with."""
-    pairs = zip(first.relation.columns, whole.relation.columns, strict=True)
-    if any(one.type != other.type for one, other in pairs):
-        hint = "cast the columns of both sides to the same types"
-        raise context.text.unsupported(cte, "a recursion that changes its types", hint)
 
 
 def _parenthesized(context: BindContext, node: exp.Subquery) -> Bound:

@@ -16,6 +16,7 @@ from forerun.planner.algebra.aggregates.functions import function, is_aggregate
 from forerun.planner.algebra.aggregates.record import Adds
 from forerun.planner.algebra.dispatch import operator_pass
 from forerun.planner.algebra.predicates import split_condition
+from forerun.planner.algebra.recursion import Recursion
 from forerun.planner.algebra.relational import (
     Aggregate,
     Filter,
@@ -361,6 +362,17 @@ def _of_union(node: UnionAll, inputs: Below, _: Estimator) -> Estimate:
         ]
         columns[column.id] = merged(sides, rows)
     return Estimate(rows=rows, columns=columns)
+
+
+_SERIES = 1000.0
+"""Rows of a series of numbers or dates."""
+
+
+@estimate_of.register(Recursion)
+def _of_recursion(node: Recursion, inputs: Below, _: Estimator) -> Estimate:
+    """A hierarchy has a row for each of its table's; of a series nothing is known."""
+    rows = max((one.rows for one in inputs), default=_SERIES)
+    return Estimate(rows=rows, columns={c.id: _unknown(c.type, rows) for c in node.made})
 
 
 @estimate_of.register(SetOperation)

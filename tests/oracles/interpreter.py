@@ -8,9 +8,10 @@ of the algebra and nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from forerun.planner.algebra.recursion import Recursion
 from forerun.planner.algebra.relational import (
     Aggregate,
     Filter,
@@ -268,8 +269,20 @@ def _window(node: Window, visit: Visit, inputs: Inputs) -> Rows:
     return [row + tuple(c[i] for c in columns) for i, row in enumerate(rows)]
 
 
+def _recursion(node: Recursion, visit: Visit, inputs: Inputs) -> Rows:
+    steps = node.steps
+    found = step = evaluate(steps.first, inputs)
+    while step:
+        itself = SourceData(steps.columns, step)
+        sources = {**inputs.sources, steps.name: itself}
+        step = evaluate(steps.step, replace(inputs, sources=sources))
+        found = found + step
+    return found
+
+
 _HANDLERS: dict[type[Relation], Callable[..., Rows]] = {
     Scan: _scan, StateRead: _state, Values: _values, Filter: _filter, Project: _project,
     Join: _join, Aggregate: _aggregate, Repeat: _repeat, UnionAll: _union,
     Generate: _generate, SetOperation: _set_operation, Sort: _sort, Limit: _limit, Window: _window,
+    Recursion: _recursion,
 }  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from forerun.planner.algebra.dispatch import operator_pass
+from forerun.planner.algebra.recursion import Recursion
 from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
@@ -38,7 +39,7 @@ def made_by(node: Relation) -> tuple[Column, ...]:
     raise NotImplementedError
 
 
-@made_by.register(Scan, StateRead, Values, UnionAll, SetOperation)
+@made_by.register(Scan, StateRead, Values, UnionAll, SetOperation, Recursion)
 def _makes_all(node: Relation) -> tuple[Column, ...]:
     return node.columns
 
@@ -144,6 +145,11 @@ def _values(node: Values, _: Below, __: Renaming, own: Renaming) -> Relation:
 @rebuilt.register(UnionAll)
 def _union(node: UnionAll, below: Below, _: Renaming, own: Renaming) -> Relation:
     return UnionAll(below, _called(node.merged, own))
+
+
+@rebuilt.register(Recursion)
+def _recursion(node: Recursion, below: Below, _: Renaming, own: Renaming) -> Relation:
+    return replace(node, read=below, made=_called(node.made, own))
 
 
 @rebuilt.register(SetOperation)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from forerun.planner.algebra.dispatch import operator_pass
+from forerun.planner.algebra.recursion import Recursion
 from forerun.planner.algebra.relational import (
     Aggregate,
     Filter,
@@ -76,7 +77,7 @@ def pruned(node: Relation, needed: Needed) -> Relation:
     raise NotImplementedError
 
 
-@pruned.register(Filter, Generate, Sort, Limit, Repeat, SetOperation)
+@pruned.register(Filter, Generate, Sort, Limit, Repeat, SetOperation, Recursion)
 def _as_it_is(node: Relation, _: Needed) -> Relation:
     return node
 
@@ -156,7 +157,7 @@ def read_by(node: Relation) -> Needed | None:
     raise NotImplementedError
 
 
-@read_by.register(UnionAll, SetOperation)
+@read_by.register(UnionAll, SetOperation, Recursion)
 def _reads_all(_: Relation) -> None:
     return None
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
+from forerun.planner.algebra.relational import Project
+from forerun.planner.algebra.scalar import Ref, is_deterministic, references
+from forerun.planner.algebra.scalar import walk as walk_scalar
 from forerun.planner.algebra.types import Column, ColumnId
 from forerun.planner.sql.printing.names import quote, sql_name
 from forerun.planner.sql.printing.scalar_sql import SqlPiece, chained
@@ -82,3 +86,30 @@ def _item(piece: SqlPiece, name: str) -> str:
 def reference(alias: str, name: str) -> SqlPiece:
     """A column of a FROM item."""
     return SqlPiece(f"{quote(alias)}.{quote(name)}", atomic=True, plain=True)
+
+
+def can_project(block: SelectBlock, node: Project) -> bool:
+    """May the items be written in place? Not if that computes something twice, or moves what is
+    not deterministic, or takes the last aggregate out of a SELECT that is one group."""
+    used: Counter[ColumnId] = Counter()
+    for _, scalar in node.items:
+        used.update(n.column.id for n in walk_scalar(scalar) if isinstance(n, Ref))
+    twice = [i for i, count in used.items() if count > 1]
+    if any(not block.values[i].plain and i not in block.calls for i in twice):
+        return False
+    if block.grouped and not block.group:
+        return any(references(scalar) & block.calls for _, scalar in node.items)
+    if block.grouped or block.windowed or block.limit:
+        return all(is_deterministic(scalar) for _, scalar in node.items)
+    return True
+
+
+def hides_sort_key(block: SelectBlock, node: Project) -> bool:
+    """Does the projection drop a column that the block sorts by?"""
+    kept = {scalar.column.id for _, scalar in node.items if isinstance(scalar, Ref)}
+    return any(i not in kept for i, _, _ in block.order)
+
+
+def can_group(block: SelectBlock, key: Column) -> bool:
+    """A constant in GROUP BY would be read as the number of a column."""
+    return block.values[key.id].plain

@@ -14,6 +14,7 @@ from typing import Any
 
 from forerun.planner.algebra.dispatch import operator_pass
 from forerun.planner.algebra.functions import RANGE
+from forerun.planner.algebra.recursion import Recursion
 from forerun.planner.algebra.relational import (
     Aggregate,
     Filter,
@@ -39,13 +40,18 @@ from forerun.planner.algebra.scalar import (
     Literal,
     Ref,
     conjuncts,
-    is_deterministic,
     references,
 )
-from forerun.planner.algebra.scalar import walk as walk_scalar
-from forerun.planner.algebra.types import Column, ColumnId
+from forerun.planner.algebra.types import Column
 from forerun.planner.contract.plan_v1 import RUN_COLUMN
-from forerun.planner.sql.printing.block import SelectBlock, reference, select_text
+from forerun.planner.sql.printing.block import (
+    SelectBlock,
+    can_group,
+    can_project,
+    hides_sort_key,
+    reference,
+    select_text,
+)
 from forerun.planner.sql.printing.names import quote, sql_name
 from forerun.planner.sql.printing.scalar_sql import (
     SqlPiece,
@@ -166,6 +172,19 @@ class Printer:
             block.where.append(test)
         return block
 
+    def recursion(self, node: Recursion) -> SelectBlock:
+        """Its steps as they are, over the tables by name: one item of FROM with a WITH of its
+        own."""
+        name, names = quote(node.steps.name), node.steps.columns
+        parts = (to_sql(part, names=names) for part in (node.steps.first, node.steps.step))
+        inner = indent("\nUNION ALL\n".join(parts), "  ")
+        listed = ", ".join(map(quote, names))
+        text = f"WITH RECURSIVE {name}({listed}) AS (\n{inner}\n)\nSELECT {listed} FROM {name}"
+        alias = self.alias("steps")
+        pairs = zip(node.columns, names, strict=True)
+        values = {column.id: reference(alias, shown) for column, shown in pairs}
+        return SelectBlock(f"(\n{indent(text, '  ')}\n) AS {quote(alias)}", values, alias=alias)
+
     def constant_rows(self, node: Values) -> SelectBlock:
         if not node.columns:
             if len(node.rows) != 1:
@@ -196,9 +215,9 @@ class Printer:
 
     def project(self, node: Project) -> SelectBlock:
         block = self.open(node.input)
-        if not _can_project(block, node):
+        if not can_project(block, node):
             block = self.nest(block, node.input.columns)
-        elif (block.grouped or block.windowed) and _hides_sort_key(block, node):
+        elif (block.grouped or block.windowed) and hides_sort_key(block, node):
             block = self._resorted(block, node.input)
         block.values = {c.id: scalar_sql(scalar, block.values) for c, scalar in node.items}
         kept = {c.id for c, scalar in node.items if references(scalar) & block.calls}
@@ -242,7 +261,7 @@ class Printer:
 
     def aggregate(self, node: Aggregate) -> SelectBlock:
         block = self.rows(node.input)
-        if any(not _can_group(block, key) for key in node.keys):
+        if any(not can_group(block, key) for key in node.keys):
             block = self.nest(block, node.input.columns)
         block.order = []
         values = {key.id: block.values[key.id] for key in node.keys}
@@ -342,6 +361,7 @@ block_of.register(Window)(_by(Printer.window))
 block_of.register(Sort, Limit)(_by(Printer.ordered))
 block_of.register(UnionAll, SetOperation)(_by(Printer.set_operation))
 block_of.register(Repeat)(_by(Printer.repeat))
+block_of.register(Recursion)(_by(Printer.recursion))
 block_of.register(Generate)(_by(Printer.generate))
 
 
@@ -354,33 +374,6 @@ def _table(node: Scan | StateRead) -> str:
 def _conjunct(piece: SqlPiece) -> str:
     """AND binds stronger than OR only."""
     return f"({piece.text})" if " OR " in piece.text else piece.text
-
-
-def _can_project(block: SelectBlock, node: Project) -> bool:
-    """May the items be written in place? Not if that computes something twice, or moves what is
-    not deterministic, or takes the last aggregate out of a SELECT that is one group."""
-    used: Counter[ColumnId] = Counter()
-    for _, scalar in node.items:
-        used.update(n.column.id for n in walk_scalar(scalar) if isinstance(n, Ref))
-    twice = [i for i, count in used.items() if count > 1]
-    if any(not block.values[i].plain and i not in block.calls for i in twice):
-        return False
-    if block.grouped and not block.group:
-        return any(references(scalar) & block.calls for _, scalar in node.items)
-    if block.grouped or block.windowed or block.limit:
-        return all(is_deterministic(scalar) for _, scalar in node.items)
-    return True
-
-
-def _hides_sort_key(block: SelectBlock, node: Project) -> bool:
-    """Does the projection drop a column that the block sorts by?"""
-    kept = {scalar.column.id for _, scalar in node.items if isinstance(scalar, Ref)}
-    return any(i not in kept for i, _, _ in block.order)
-
-
-def _can_group(block: SelectBlock, key: Column) -> bool:
-    """A constant in GROUP BY would be read as the number of a column."""
-    return block.values[key.id].plain
 
 
 def _shared(relation: Relation) -> frozenset[Relation]:
