@@ -1,14 +1,23 @@
-"""Find what a sample of a source would tell: the columns that filters over it read, and whether one
-of the filters is estimated by a guess."""
+"""Find what a sample of a source would tell: the columns that filters and generators over it read,
+and whether one of these is estimated by a guess."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from forerun.planner.algebra.relational import Filter, Scan, walk
-from forerun.planner.algebra.scalar import references
+from forerun.planner.algebra.aggregates.functions import function
+from forerun.planner.algebra.relational import (
+    Aggregate,
+    Filter,
+    Generate,
+    Relation,
+    Scan,
+    walk,
+)
+from forerun.planner.algebra.scalar import Call, references
+from forerun.planner.algebra.types import ColumnId
 from forerun.planner.contract.plan_v1 import Parameter
 from forerun.planner.errors import ForerunError
 from forerun.planner.request import Source
@@ -19,9 +28,9 @@ from forerun.planner.tvr.signed import ColumnIds
 
 
 class Filtered(NamedTuple):
-    """The filters of a query over a source. ``columns``: those that the filters read, in the order
-    of the source. ``guessed``: whether a part of a filter is estimated by a fixed guess, which a
-    sample would replace by a count."""
+    """The filters and generators of a query over a source. ``columns``: those that they read, in
+    the order of the source. ``guessed``: whether a part of a filter is estimated by a fixed guess,
+    or a generator takes apart what no file says anything of: a sample would count both."""
 
     columns: tuple[str, ...]
     guessed: bool
@@ -43,6 +52,27 @@ def filtered_sources(
     # Without a colon the text has no parameter, and what is known of one day holds for all.
     used = tuple(parameters) if ":" in sql else ()
     return _filtered(sql, declared, tuple(allowed_functions), used)
+
+
+def _scan_below(node: Generate) -> Scan | None:
+    """The scan whose rows a generator makes rows of, filtered or not."""
+    below = node.input
+    while isinstance(below, Filter):
+        below = below.input
+    return below if isinstance(below, Scan) else None
+
+
+def _counted(node: Relation) -> Iterator[tuple[str, set[str]]]:
+    """Yield the columns of sources whose values are counted for percentiles and the like: how many
+    there are decides whether that pays, and bounds say little of it."""
+    calls = [call for _, call in node.calls] if isinstance(node, Aggregate) else []
+    read = frozenset[ColumnId]().union(
+        *(call.references() for call in calls if function(call.name).of_counts is not None)
+    )
+    for scan in (below for below in walk(node) if read and isinstance(below, Scan)):
+        names = {column.name for column in scan.scanned if column.id in read}
+        if names:
+            yield scan.source, names
 
 
 @lru_cache(maxsize=128)
@@ -68,6 +98,15 @@ def _filtered(
             found.setdefault(node.input.source, set()).update(names)
             if is_guessed(node.predicate):
                 guessed.add(node.input.source)
+        for source, names in _counted(node):
+            found.setdefault(source, set()).update(names)
+            guessed.add(source)
+        if isinstance(node, Generate) and (scan := _scan_below(node)) is not None:
+            computed = isinstance(node.call.args[0], Call) and node.call.args[0].name == "split"
+            names = {c.name for c in scan.scanned if c.id in references(node.call)}
+            if computed and names:
+                found.setdefault(scan.source, set()).update(names)
+                guessed.add(scan.source)
     columns = {source.name: [column.name for column in source.columns] for source in sources}
     return {
         source: Filtered(

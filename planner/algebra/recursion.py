@@ -14,7 +14,7 @@ from forerun.planner.algebra.types import Column
 
 @dataclass(frozen=True, slots=True)
 class RecursiveSteps:
-    """What a recursion computes: the rows that it begins with, and those that a ``step`` makes of
+    """The rows that a recursion begins with, and those that a ``step`` makes of
     the rows of the step before, which it scans by the ``name`` of the recursion and the names of
     its ``columns``. Both scan tables by the names of these."""
 

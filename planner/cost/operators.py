@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from forerun.planner.algebra.aggregates.functions import function
@@ -50,6 +51,10 @@ PACKED_BYTES = 8
 """The most bytes of a key that Spark packs into a long."""
 _PATTERNS = frozenset({"like", "ilike", "rlike", "regexp", "regexp_like", "regexp_extract"})
 
+_MOST_OBJECTS = 128
+"""Spark's ``spark.sql.objectHashAggregate.sortBased.fallbackThreshold``."""
+_OBJECT = 1.5
+"""What a state costs that is an object, in updates of states that are bytes of a row."""
 _CHOICES = frozenset({"case", "coalesce"})
 """What gives one of its arguments computes no DECIMAL."""
 _IN_LONGS = frozenset({"cast", "neg"})
@@ -243,7 +248,20 @@ def _aggregate(node: Aggregate, inputs: Sizes, output: Size, prices: Prices) -> 
     arguments = tuple(dict.fromkeys(arg for call in calls for arg in call.args))
     evaluated = scalar_cost(arguments, prices)
     evaluated += sum(function(call.name).work * _state_cost(call, prices) for call in calls)
-    return group(inputs[0].rows, output.rows, prices, evaluated)
+    return group(inputs[0].rows, output.rows, prices, evaluated + _objects(calls, output, prices))
+
+
+def _objects(calls: Collection[AggregateCall], output: Size, prices: Prices) -> float:
+    """Return what a row costs besides where Spark keeps states as objects, outside of its rows of
+    bytes: each such state is looked up by itself, and for more than a few groups in a task the rows
+    are sorted by their groups instead (``ObjectHashAggregateExec``). Of 21 million rows in 35,000
+    groups and in 7, in one warm JVM, µs a row: a median 0.46 and 0.10, a second one 0.19 and 0.04,
+    a mode 0.43 and 0.10, a list 0.26 and 0.30, a set 0.31 and 0.14."""
+    objects = sum(function(call.name).in_objects for call in calls)
+    if not objects:
+        return 0.0
+    by_groups = prices.join_row if output.rows > _MOST_OBJECTS else 0.0
+    return by_groups + objects * _OBJECT * prices.aggregate_row
 
 
 def _state_cost(call: AggregateCall, prices: Prices) -> float:

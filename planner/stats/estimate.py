@@ -43,8 +43,8 @@ from forerun.planner.stats.determined import Determined
 from forerun.planner.stats.few_values import most_values
 from forerun.planner.stats.group_values import of_group
 from forerun.planner.stats.joins import join_estimate
-from forerun.planner.stats.nested_parts import made_columns, made_rows, part_estimate
-from forerun.planner.stats.sample import Sample, share
+from forerun.planner.stats.nested_parts import made_columns, made_rows, of_drawn, part_estimate
+from forerun.planner.stats.sample import Sample, counted_stats, share
 from forerun.planner.stats.selectivity import selectivity
 from forerun.planner.stats.values import (
     MANY_DISTINCT,
@@ -125,7 +125,7 @@ class Estimator:
 
     def _of_source(self, source: Source) -> Mapping[str, ColumnEstimate]:
         if source.name not in self._whole:
-            stats = dict(source.stats)
+            stats = {**dict(source.stats), **counted_stats(source)}
             unique = {key[0] for key in source.keys if len(key) == 1}
             self._whole[source.name] = {
                 column.name: of_source(
@@ -205,10 +205,12 @@ def _adds_up_marks(call: WindowCall, below: Estimate) -> bool:
 
 @estimate_of.register(Generate)
 def _of_generate(node: Generate, below: Below, _: Estimator) -> Estimate:
+    if (counted := of_drawn(node, below[0])) is not None:
+        return counted
     known = below[0].columns
     rows = below[0].rows * made_rows(node, known)
     made = made_columns(node, known, rows, lambda column: _unknown(column.type, rows))
-    return Estimate(rows=rows, columns={**resized(below[0].columns, below[0].rows, rows), **made})
+    return Estimate(rows=rows, columns={**resized(known, below[0].rows, rows), **made})
 
 
 @estimate_of.register(Repeat)

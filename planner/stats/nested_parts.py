@@ -14,8 +14,10 @@ from forerun.planner.algebra.relational import Generate
 from forerun.planner.algebra.scalar import Call, Literal, Ref, Scalar
 from forerun.planner.algebra.type_kinds import kind_of
 from forerun.planner.algebra.types import Column, ColumnId
+from forerun.planner.request import ColumnStats
 from forerun.planner.stats.fan_out import rows_of_one
-from forerun.planner.stats.values import ColumnEstimate
+from forerun.planner.stats.sample import distinct_values
+from forerun.planner.stats.values import ColumnEstimate, Estimate, of_source, resized
 
 Columns = Mapping[ColumnId, ColumnEstimate]
 Parts = Mapping[Path, ColumnEstimate]
@@ -80,6 +82,24 @@ def part_estimate(
         return leaf._replace(distinct=distinct, width=float(column.type.width), entries=1.0)
     most = min(max(one.distinct for one in parts.values()), max(1.0, rows))
     return ColumnEstimate(distinct=most, width=float(column.type.width), parts=parts)
+
+
+def of_drawn(node: Generate, below: Estimate) -> Estimate | None:
+    """Return the estimate of the elements of an array that is computed of each row, by a sample of
+    the rows: how many there are, and how many different ones. The guess counts as much as one more
+    row. None where files say more of it, or a sample nothing."""
+    array, drawn = node.call.args[0], below.sample
+    if node.call.name != "explode" or drawn is None or parts_of(array, below.columns):
+        return None
+    (made,) = node.made
+    elements = drawn.elements(array, made.id, outer=node.outer)
+    if elements is None:
+        return None
+    rows = below.rows * (elements.size + rows_of_one(node.call)) / (drawn.size + 1.0)
+    values = distinct_values(elements.columns[made.id], rows) or 0.0  # 0: not known
+    element = of_source(ColumnStats(distinct=values), made.type, rows, unique=False)
+    columns = {**resized(below.columns, below.rows, rows), made.id: element}
+    return Estimate(rows=rows, columns=columns, sample=elements)
 
 
 def made_rows(node: Generate, columns: Columns) -> float:

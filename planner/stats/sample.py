@@ -1,4 +1,5 @@
-"""Count the share of a source's rows that a predicate lets through, in a sample of them.
+"""Count the share of a source's rows that a predicate lets through, in a sample of them, and what
+an array that is computed of a row has in it.
 
 A uniform sample knows what no statistics of single columns do: which values come how often, what
 goes together in a row, what a pattern or a function lets through. Predicates are evaluated column
@@ -6,7 +7,10 @@ by column, with Spark's NULLs. What the sample cannot answer (a function that is
 value that does not cast) is no error: the guesses of :mod:`forerun.planner.stats.selectivity` stay.
 
 Source: Lipton, Naughton and Schneider (1990), "Practical selectivity estimation through adaptive
-sampling"; the rows let through of ``n`` are binomial.
+sampling"; the rows let through of ``n`` are binomial. Values that were not drawn are counted by
+those that were drawn once and twice: Chao (1984), "Nonparametric estimation of the number of
+classes in a population"; Charikar, Chaudhuri, Motwani and Narasayya (2000), "Towards estimation
+error guarantees for distinct values".
 """
 
 from __future__ import annotations
@@ -15,16 +19,20 @@ import datetime as dt
 import math
 import operator
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, DecimalException
 from itertools import compress
 
 from forerun.planner.algebra.scalar import Call, Literal, Ref, Scalar, conjunction, conjuncts
 from forerun.planner.algebra.types import ColumnId, DataType
-from forerun.planner.request import SampleValue as Value
+from forerun.planner.request import ColumnStats, SampleValue, Source
 
+Value = SampleValue | tuple[SampleValue, ...]
 Values = Sequence[Value]
+_FEW = 5
+"""Values that were drawn once have to be at most one in so many."""
 
 
 class _NotEvaluatedError(Exception):
@@ -59,6 +67,21 @@ class Sample:
         rest = {id_: list(compress(values, holds)) for id_, values in self.columns.items()}
         return Sample(sum(holds), rest)
 
+    def elements(self, array: Scalar, made: ColumnId, *, outer: bool) -> Sample | None:
+        """A row for each element of an array that is computed of each row, the element in ``made``;
+        one of NULL for an array without elements, if ``outer``. None if it cannot be told."""
+        try:
+            arrays = _evaluate(array, self)
+        except (_NotEvaluatedError, ArithmeticError, DecimalException, TypeError, ValueError):
+            return None
+        nothing: tuple[SampleValue, ...] = (None,) * outer
+        found = [one for one in arrays if isinstance(one, tuple | None)]
+        if len(found) < len(arrays):
+            return None
+        pairs = [(n, value) for n, one in enumerate(found) for value in one or nothing]
+        columns = {id_: [values[n] for n, _ in pairs] for id_, values in self.columns.items()}
+        return Sample(len(pairs), {**columns, made: [value for _, value in pairs]})
+
 
 @dataclass(frozen=True, slots=True)
 class Passed:
@@ -67,6 +90,33 @@ class Passed:
     sample: Sample
     told: Scalar
     untold: Scalar
+
+
+def distinct_values(drawn: Values, rows: float) -> float | None:
+    """How many values there are among so many rows, by those that were drawn: the geometric mean of
+    what can hardly be more (Chao) and of the guess whose error is bounded (GEE). None where values
+    that were drawn once are more than a fifth: then nearly every row may have its own. Otherwise at
+    most a fifth of the rows have values that were not drawn, so there is little to lose."""
+    times = Counter(value for value in drawn if value is not None)
+    once, twice = (sum(n == number for n in times.values()) for number in (1, 2))
+    there = times.total()
+    if once * _FEW > there:
+        return None
+    chao = len(times) + once * (once - 1) / (2.0 * (twice + 1.0))
+    gee = len(times) + once * (math.sqrt(max(1.0, rows / max(1, there))) - 1.0)
+    return math.sqrt(chao * gee)
+
+
+def counted_stats(source: Source) -> Mapping[str, ColumnStats]:
+    """Return the statistics of columns whose values a sample counts, where nothing else has counted
+    them."""
+    known, found = dict(source.stats), {}
+    for name, values in source.sample:
+        stats = known.get(name, ColumnStats())
+        counted = None if stats.distinct else distinct_values(values, float(source.rows))
+        if counted is not None:
+            found[name] = replace(stats, distinct=counted)
+    return found
 
 
 def share(of: Sample, passed: Sample, guess: float) -> float:
@@ -272,6 +322,19 @@ def _first(kind: type, function: Callable[..., Value]) -> Callable[..., Value]:
     return of_kind
 
 
+def _split(text: Value, pattern: Value, most: Value = None) -> Value:
+    """The parts of a text between what a pattern finds, as far as Java's patterns are Python's."""
+    if not isinstance(text, str) or not isinstance(pattern, str) or most is not None:
+        raise _NotEvaluatedError
+    try:
+        found = re.compile(pattern)
+    except re.error as error:
+        raise _NotEvaluatedError from error
+    if found.groups or not pattern:
+        raise _NotEvaluatedError
+    return tuple(found.split(text))
+
+
 _SPECIAL: Mapping[str, Callable[[Row], Value]] = {
     "and": _and,
     "or": _or,
@@ -300,6 +363,7 @@ _STRICT: Mapping[str, Callable[..., Value]] = {
     "like": _first(str, _like),
     "substring": _first(str, _substring),
     "substr": _first(str, _substring),
+    "split": _split,
     "upper": _first(str, str.upper),
     "lower": _first(str, str.lower),
     "trim": _first(str, lambda text: text.strip(" ")),

@@ -123,6 +123,7 @@ class AggregateFunction:
     of its mean over groups, for estimates. ``gathers``: its value has the arguments of all rows in
     it, and is as long. ``by_order``: it was looked at, and its value depends
     on the order in which the rows of a group come, so that SQL has several right answers.
+    ``in_objects``: Spark keeps its state as an object, which costs more than bytes of a row.
     ``in_order`` is the function of its value that puts it into the order of its elements, through
     which a call is put whose value is to be determined by the rows alone.
     """
@@ -157,6 +158,7 @@ class AggregateFunction:
     mean: Mean = Mean.UNKNOWN
     gathers: bool = False
     by_order: bool = False
+    in_objects: bool = False
     in_order: str = ""
 
     def is_rounded(self, given: Types) -> bool:

@@ -25,7 +25,7 @@ from forerun.planner.request import (
 from forerun.planner.sampling import filtered_sources
 from forerun.planner.sql.frontend import read_query
 from forerun.planner.stats.estimate import Estimator
-from forerun.planner.stats.sample import Sample
+from forerun.planner.stats.sample import Sample, distinct_values
 from tests.planner.scalars import call, literal
 from tests.planner.starts import CHEAP_RUNS
 
@@ -193,3 +193,55 @@ def test_columns_of_different_length_are_no_sample():
     with pytest.raises(RequestError, match="sample of source sales differ in length") as error:
         plan(request(bad))
     assert "NULL" in error.value.hint
+
+
+WORDS = ("red", "blue", "green", "small", "large")
+TEXTS = tuple(" ".join(RANDOM.choices(WORDS, k=3)) for _ in range(ROWS))
+NOTED = replace(SALES, sample=(("note", TEXTS),))
+
+
+@pytest.mark.parametrize("outer", ["", "_outer"])
+def test_elements_of_an_array_that_is_computed_are_counted(outer):
+    sql = f"SELECT explode{outer}(split(note, ' ')) AS word FROM sales"
+    relation = read_query(sql, (NOTED,)).relation
+    known = Estimator((NOTED,)).estimate(relation)
+    assert known.rows / NOTED.rows == pytest.approx(3.0, rel=0.01)
+    (word,) = known.columns.values()
+    assert word.distinct == pytest.approx(len(WORDS))
+    filtered = read_query(f"SELECT * FROM ({sql}) q WHERE word = 'red'", (NOTED,)).relation
+    share = sum(text.split(" ").count("red") for text in TEXTS) / ROWS
+    assert Estimator((NOTED,)).rows(filtered) / NOTED.rows == pytest.approx(share, rel=0.02)
+
+
+def test_what_cannot_be_split_here_stays_a_guess():
+    for array in ("split(note, '(a)b')", "split(note, ' ', 2)", "split(other, ' ')"):
+        relation = read_query(f"SELECT explode({array}) AS word FROM sales", (NOTED,)).relation
+        guess = Estimator((SALES,)).rows(relation)
+        assert Estimator((NOTED,)).rows(relation) == guess
+
+
+@pytest.mark.parametrize(("values", "rows"), [(50, 1e6), (3_000, 1e7), (300, 1e4)])
+def test_values_that_were_not_drawn_are_counted_by_those_that_were_seldom(values, rows):
+    """Of values that come with very different shares, within a factor of four."""
+    rng = random.Random(values)
+    weights = [1.0 / (place + 1) for place in range(values)]
+    drawn = rng.choices(range(values), weights, k=5_000)
+    found = distinct_values(drawn, rows)
+    assert found is not None
+    assert values / 4 <= found <= values * 4
+
+
+def test_of_values_that_hardly_repeat_a_sample_says_nothing():
+    assert distinct_values(range(2_000), 1e9) is None
+    assert distinct_values([n % 1_500 for n in range(2_000)], 1e9) is None
+    assert distinct_values([None] * 2_000, 1e9) is not None
+
+
+def test_values_that_are_counted_and_arrays_that_are_computed_ask_for_a_sample():
+    for sql, columns in (
+        ("SELECT n, median(ratio) AS m FROM sales GROUP BY n", ("ratio",)),
+        ("SELECT mode(day) AS m FROM sales", ("day",)),
+        ("SELECT explode(split(note, ' ')) AS w FROM sales", ("note",)),
+    ):
+        assert filtered_sources(sql, (SALES,)) == {"sales": (columns, True)}
+    assert filtered_sources("SELECT n, sum(same) AS s FROM sales GROUP BY n", (SALES,)) == {}
