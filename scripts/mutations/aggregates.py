@@ -6,6 +6,7 @@ from scripts.mutations.mutation import Mutation
 
 _RULES = "planner/rules/incremental"
 _STATES = "planner/algebra/aggregates/states.py"
+_COUNTED = ("tests/properties/test_rule_values.py", "-k", "CountedValues")
 AGGREGATES = (
     Mutation(
         "aggregate: the hidden count dropped", f"{_RULES}/aggregate.py",
@@ -107,11 +108,37 @@ AGGREGATES = (
     Mutation(
         "counts of values: the least mode where the greatest is asked for",
         "planner/algebra/aggregates/counted.py", 'call.within != "DESC"', "True",
-        suite=("tests/properties/test_rule_values.py", "-k", "CountedValues"),
+        suite=_COUNTED,
+    ),
+    Mutation(
+        "places: the value after the one up to which the share has come",
+        "planner/algebra/aggregates/counted.py", 'Call(">=", (Ref(so_far), least), BOOLEAN)',
+        'Call(">", (Ref(so_far), least), BOOLEAN)', suite=_COUNTED,
+    ),
+    Mutation(
+        "places: the least one in a falling order", "planner/algebra/aggregates/counted.py",
+        '"min" if call.within == "ASC" else "max"', '"min"', suite=_COUNTED,
+    ),
+    Mutation(
+        "percentiles from above: of negatives", "planner/algebra/aggregates/counted.py",
+        'values=(Call("neg", made.values, DOUBLE),)', "values=made.values", suite=_COUNTED,
+    ),
+    Mutation(
+        "joined texts: in a rising order always", "planner/algebra/aggregates/simple_states.py",
+        "texts = _in_order(values, call.within)", 'texts = _in_order(values, "ASC")',
+    ),
+    Mutation(
+        "joined texts: of rows without a text, too", "planner/algebra/aggregates/simple_states.py",
+        'Call("case", (there, pair, Literal(None, pair.type)), pair.type)', "pair",
+    ),
+    Mutation(
+        "sketches: merged at the size that Spark takes by itself",
+        "planner/algebra/aggregates/sketches.py", "call.args[1:] if sized else ()", "()",
+        suite=("tests/planner/algebra/test_aggregates.py",),
     ),
     Mutation(
         "counts of values: NULL may be the mode", "planner/algebra/aggregates/counted.py",
         'Call("case", (there, by, Literal(None, by.type)), by.type)', "by",
-        suite=("tests/properties/test_rule_values.py", "-k", "CountedValues"),
+        suite=_COUNTED,
     ),
 )  # fmt: skip

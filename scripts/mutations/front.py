@@ -4,7 +4,26 @@ from __future__ import annotations
 
 from scripts.mutations.mutation import Mutation
 
+_RECURSION = ("tests/planner/sql/test_recursion.py",)
 FRONT = (
+    Mutation(
+        "recursion: an operator over rows that come", "planner/sql/frontend.py",
+        "if isinstance(node, Recursion) and sources_of(node) & growing:", "if False:",
+        suite=_RECURSION,
+    ),
+    Mutation(
+        "recursion: an operator of whatever joins", "planner/sql/query_block/recursion.py",
+        "one.kind is JoinKind.INNER", "True", suite=_RECURSION,
+    ),
+    Mutation(
+        "leaves: elements that may not be there", "planner/rules/normalize/leaves.py",
+        "part.name in (FIELD, ELEMENT) and not can_fail(part)", "part.name in (FIELD, ELEMENT)",
+        suite=("tests/plans/normalize",),
+    ),
+    Mutation(
+        "samples: values that hardly repeat are counted, too", "planner/stats/sample.py",
+        "if once * _FEW > there:", "if False:", suite=("tests/planner/stats",),
+    ),
     Mutation(
         "functions: what reaches into the JVM is called", "planner/algebra/spark_functions.py",
         "    return kind in REFUSED\n", "    return False\n",

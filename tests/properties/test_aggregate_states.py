@@ -11,9 +11,10 @@ from itertools import product
 
 import pytest
 
-from forerun.planner.algebra.aggregates.functions import TABLE, partial_state, type_of
+from forerun.planner.algebra.aggregates.functions import partial_state, type_of
 from forerun.planner.algebra.aggregates.record import AggregateFunction, Answer, Rounding
 from forerun.planner.algebra.aggregates.states import State, folded, states_of
+from forerun.planner.algebra.aggregates.table import TABLE
 from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,

@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from forerun.planner.algebra.aggregates.functions import TABLE, function, type_of
+from forerun.planner.algebra.aggregates.functions import function, type_of
 from forerun.planner.algebra.aggregates.record import Rounding
+from forerun.planner.algebra.aggregates.table import TABLE
 from forerun.planner.algebra.nested import array_of
 from forerun.planner.algebra.relational import (
     Aggregate,

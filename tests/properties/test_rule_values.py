@@ -132,7 +132,11 @@ def counted_places(rng: random.Random, given: list[History]) -> Relation:
         AggregateCall("percentile", (value, place), where=where)
         for place in rng.sample(places, rng.randint(1, 2))
     ]
+    way, place = rng.choice(("ASC", "DESC")), rng.choice(places)
+    if rng.random() < 0.7:
+        calls.append(AggregateCall("percentile_disc", (place, value), where=where, within=way))
     choices = [
+        AggregateCall("percentile_cont", (place, value), where=where, within="DESC"),
         AggregateCall("median", (value,), where=where),
         AggregateCall("mode", (value, TRUE), where=where),
         AggregateCall("mode", (value,), where=where, within="DESC"),

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from forerun.planner.algebra.expressions import scalars_of
 from forerun.planner.algebra.recursion import Recursion, RecursiveSteps
 from forerun.planner.algebra.relational import (
     Filter,
@@ -24,7 +25,7 @@ from forerun.planner.algebra.relational import (
     Values,
     walk,
 )
-from forerun.planner.algebra.scalar import is_deterministic
+from forerun.planner.algebra.scalar import is_deterministic, references
 from forerun.planner.algebra.types import Column
 from forerun.planner.sql.binding.binder import BindContext, Bound
 from forerun.planner.sql.binding.scope import NamedRelation
@@ -100,11 +101,14 @@ def bind_recursion(context: BindContext, cte: exp.CTE) -> Bound:
 
 
 def _tables(context: BindContext, steps: RecursiveSteps) -> tuple[Relation, ...]:
-    """A scan of each table that the steps read, of the columns that they scan."""
+    """A scan of each table that the steps read, of the columns that they read of it."""
+    nodes = (*walk(steps.first), *walk(steps.step))
+    read = {id_ for node in nodes for scalar in scalars_of(node) for id_ in references(scalar)}
     names: dict[str, dict[str, Column]] = {}
-    for node in (*walk(steps.first), *walk(steps.step)):
+    for node in nodes:
         if isinstance(node, Scan) and node.source != steps.name:
-            names.setdefault(node.source, {}).update((c.name, c) for c in node.scanned)
+            columns = [c for c in node.scanned if c.id in read] or node.scanned[:1]
+            names.setdefault(node.source, {}).update((c.name, c) for c in columns)
     new = context.session.columns.new
     return tuple(
         Scan(table, tuple(new(name, column.type) for name, column in scanned.items()))

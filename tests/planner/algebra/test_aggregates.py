@@ -8,18 +8,20 @@ from collections.abc import Iterator
 
 import pytest
 
-from forerun.planner.algebra.aggregates.functions import TABLE, canonical, function, is_aggregate
+from forerun.planner.algebra.aggregates.functions import canonical, function, is_aggregate
 from forerun.planner.algebra.aggregates.functions import partial_state as state_of
 from forerun.planner.algebra.aggregates.states import State
+from forerun.planner.algebra.aggregates.table import TABLE
 from forerun.planner.algebra.fingerprint import fingerprint
 from forerun.planner.algebra.relational import Aggregate, AggregateCall, walk
-from forerun.planner.algebra.scalar import TRUE, Call, Ref
-from forerun.planner.algebra.types import BOOLEAN, STRING, Column, ColumnId
+from forerun.planner.algebra.scalar import TRUE, Call, Literal, Ref
+from forerun.planner.algebra.types import BIGINT, BOOLEAN, INT, STRING, Column, ColumnId
 from forerun.planner.cost import operators
 from forerun.planner.cost.operators import Size
 from forerun.planner.cost.prices import SPARK
 from forerun.planner.errors import Reason, SqlError, UnknownFunctionError
 from forerun.planner.sql.frontend import read_query
+from forerun.planner.tvr.signed import ColumnIds
 from tests.meta.sources import modules, tree
 from tests.planner.sql import tables
 
@@ -76,6 +78,27 @@ def test_what_depends_on_the_order_of_rows_has_no_state() -> None:
         assert isinstance(state_of(AggregateCall(name, args), False), State)
     assert isinstance(state_of(AggregateCall("any_value", (x,), where=known), False), State)
     assert state_of(AggregateCall("first", (x,)), False) is Reason.NOT_DETERMINISTIC
+
+
+@pytest.mark.parametrize(
+    ("name", "merged", "sized"),
+    [
+        ("theta_sketch_agg", "theta_union_agg", True),
+        ("theta_union_agg", "theta_union_agg", True),
+        ("kll_sketch_agg_bigint", "kll_merge_agg_bigint", True),
+        ("hll_sketch_agg", "hll_union_agg", False),
+        ("approx_top_k", "approx_top_k_combine", True),
+    ],
+)
+def test_sketches_are_merged_at_the_size_that_the_call_says(name, merged, sized) -> None:
+    """But for the union of HyperLogLog sketches, which takes the size of what it merges."""
+    x, size = Ref(Column(ColumnId(1), "x", BIGINT)), Literal("14", INT)
+    args = (x, Literal("3", INT), size) if name == "approx_top_k" else (x, size)
+    state, ids = state_of(AggregateCall(name, args), False), ColumnIds(10)
+    assert isinstance(state, State)
+    kept = tuple(Ref(ids.of_type(one.name, one.type)) for one in state.columns)
+    ((_, call),) = state.merge(kept, ids.of_type).calls
+    assert call == AggregateCall(merged, (*kept, size) if sized else kept)
 
 
 def said(node: ast.AST) -> Iterator[str]:
