@@ -113,6 +113,11 @@ def _check_sources(request: PlanRequest) -> None:
                 f"{source.retracted:g} of the rows of source {source.name} are taken back",
                 hint="Give the rows that a day takes back as a share of its rows: 0 or more.",
             )
+        if source.ordered_by not in ("", *(column.name for column in source.columns)):
+            raise RequestError(
+                f"source {source.name} comes in the order of {source.ordered_by}, which it has not",
+                hint=f"Its columns are {', '.join(column.name for column in source.columns)}.",
+            )
         _check_foreign_keys(source, {one.name: one for one in request.sources})
         if len({len(values) for _, values in source.sample}) > 1:
             raise RequestError(

@@ -72,6 +72,7 @@ class Source:
     ``keys``: sets of columns of which the author or the catalog says that they are unique.
     ``foreign_keys``: of which the author says that a row's parent comes with it or before it.
     ``sample``: rows drawn at random, column by column; of no column or of some, all of one length.
+    ``ordered_by``: the column in whose order the author says that rows come, if any.
     """
 
     name: str
@@ -86,6 +87,7 @@ class Source:
     foreign_keys: tuple[SourceForeignKey, ...] = ()
     stats: tuple[tuple[str, ColumnStats], ...] = ()
     sample: tuple[tuple[str, tuple[SampleValue, ...]], ...] = ()
+    ordered_by: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

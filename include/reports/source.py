@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Literal
@@ -21,7 +20,7 @@ from forerun.include.reports.keywords import names_its_fields
 from forerun.include.reports.names import check_name, check_unique
 from forerun.include.reports.period import Over, Period, days_from
 from forerun.include.reports.places import check_place, check_service
-from forerun.planner.algebra.types import DataType, parse_type
+from forerun.planner.algebra.types import parse_type
 from forerun.planner.contract.plan_v1 import ColumnSpec, ForeignKey
 
 MOST_SAMPLED = 100_000
@@ -65,6 +64,10 @@ class SourceSpec:
     pyiceberg's configuration calls ``lake``: the catalog says which version is the newest."""
     key: tuple[str, ...] = ()
     """Columns that are unique together, if any."""
+    ordered_by: str = ""
+    """The column in whose order rows come, such as the moment of an event: windows in this order
+    then go on from the last rows. A run that does so looks whether each row is later than those
+    that its partition had, and fails where it is not."""
     foreign_keys: tuple[ForeignKey, ...] = ()
     """Columns that name a row of another source, which arrives with the row or before it; a run
     verifies those that its plan relies on."""
@@ -289,10 +292,16 @@ def _check_columns(source: SourceSpec, what: str) -> None:
                 )
     names = {column.name for column in source.columns}
     _check_partitions(source, what, names)
-    if missing := [column for column in source.key if column not in names]:
+    for name, of_what in (*((name, "key") for name in source.key), (source.ordered_by, "order")):
+        if name and name not in names:
+            raise SpecError(
+                f"{what}: the column {name} of its {of_what} is not among its columns",
+                hint=f"Its columns are {', '.join(column.name for column in source.columns)}.",
+            )
+    if source.ordered_by and source.change == "changelog":
         raise SpecError(
-            f"{what}: the key column {missing[0]} is not among its columns",
-            hint=f"Its columns are {', '.join(column.name for column in source.columns)}.",
+            f"{what} comes in the order of {source.ordered_by}, and is a changelog",
+            hint="Leave ordered_by out: it is of no use where rows are taken back.",
         )
 
 
@@ -341,57 +350,3 @@ def _check_arrival(source: SourceSpec, what: str) -> None:
             hint="Give complete_when: MarkerFile, HourlyMarkers, AssetEvent, ExpectedCount or "
             "ClockTime.",
         )
-
-
-def check_foreign_keys(sources: Sequence[SourceSpec]) -> None:
-    """Refuse foreign keys that no data could have, or that nothing can be concluded from."""
-    by_name = {source.name: source for source in sources}
-    for source in sources:
-        for key in source.foreign_keys:
-            what = f"source {source.name}: the foreign key ({', '.join(key.columns)})"
-            parent = by_name.get(key.parent)
-            if parent is None:
-                raise SpecError(
-                    f"{what} names the source {key.parent}, which the report does not have",
-                    hint=f"Its sources are {', '.join(by_name)}.",
-                )
-            if not key.columns or len(key.columns) != len(key.parent_columns):
-                raise SpecError(
-                    f"{what} has {len(key.columns)} columns and names {len(key.parent_columns)}",
-                    hint="Give each column the one of the parent that it names, at least one.",
-                )
-            for one, other in zip(key.columns, key.parent_columns, strict=True):
-                if _type(source, one, what) != _type(parent, other, what):
-                    raise SpecError(
-                        f"{what}: {one} is not of the type of {key.parent}.{other}",
-                        hint="Declare both with the same type, or leave the foreign key out.",
-                    )
-            if taking_back := [s.name for s in (source, parent) if s.change == "changelog"]:
-                raise SpecError(
-                    f"{what}: {taking_back[0]} is a changelog, whose rows may go and come again",
-                    hint="Leave the foreign key out: it is of no use where rows are taken back.",
-                )
-
-
-def check_rolling(moves_by: Mapping[SourceSpec, float], report: str) -> None:
-    """Refuse days that inherit where there is nothing to inherit: no range, or other rows each day.
-    ``moves_by``: how far the range of each source moves, 0 for one that is not rolling."""
-    daily = [s.name for s, by in moves_by.items() if s.arrival == "growing" and s.has_day_folders
-             and not by]  # fmt: skip
-    if daily or not any(moves_by.values()):
-        what = f"source {daily[0]} has other rows on each day" if daily else "no rolling range"
-        raise SpecError(
-            f"report {report} has days inherit, and {what}",
-            hint="A day goes on from the one before where both read nearly the same rows: give it "
-            "over=Trailing(days_back=28), or leave inherit_days out.",
-        )
-
-
-def _type(source: SourceSpec, name: str, what: str) -> DataType:
-    for column in source.columns:
-        if column.name == name:
-            return parse_type(column.type)
-    raise SpecError(
-        f"{what}: source {source.name} has no column {name}",
-        hint=f"Its columns are {', '.join(column.name for column in source.columns)}.",
-    )

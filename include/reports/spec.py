@@ -52,12 +52,8 @@ from forerun.include.reports.sinks import (
     VersionedFolder,
 )
 from forerun.include.reports.sizes import parse_bytes
-from forerun.include.reports.source import (
-    MOST_SAMPLED,
-    SourceSpec,
-    check_foreign_keys,
-    check_rolling,
-)
+from forerun.include.reports.source import MOST_SAMPLED, SourceSpec
+from forerun.include.reports.sources_together import check_foreign_keys, check_rolling
 from forerun.include.reports.start_when import (
     AfterRows,
     Every,

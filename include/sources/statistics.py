@@ -48,6 +48,7 @@ def to_source(source: SourceSpec, pin: Pin, arrived: float) -> Source:
         rows=round(rows / share),
         bytes=round(pin.bytes / share),
         keys=(source.key,) if source.key else (),
+        ordered_by=source.ordered_by,
         foreign_keys=tuple(SourceForeignKey(key=key) for key in source.foreign_keys),
         stats=tuple((c.name, column_stats(pin.files, c.name, c.type)) for c in columns)
         if pin.rows

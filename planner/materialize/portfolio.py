@@ -26,6 +26,7 @@ from forerun.planner.rules.explore import counted_values
 from forerun.planner.rules.explore.catalog import EXPLORE, LastTwoRuns
 from forerun.planner.rules.explore.small_sums import small_columns
 from forerun.planner.rules.incremental import foreign_key
+from forerun.planner.rules.methods import appended_windows
 from forerun.planner.rules.methods.catalog import AUTO, SINGLE
 from forerun.planner.rules.methods.method import Method
 from forerun.planner.temporal.group_sizes import GroupSizes, estimator
@@ -84,6 +85,14 @@ def retracting_sources(request: PlanRequest) -> frozenset[str]:
     """Return the names of the growing sources whose deliveries also retract rows."""
     growing = (source for source in request.sources if source.changing)
     return frozenset(source.name for source in growing if source.change == "changelog")
+
+
+def ordered_columns(request: PlanRequest) -> frozenset[tuple[str, str]]:
+    """Return the columns, each with its source, in whose order rows are declared to come."""
+    growing = growing_sources(request) - retracting_sources(request)
+    return frozenset(
+        (s.name, s.ordered_by) for s in request.sources if s.ordered_by and s.name in growing
+    )
 
 
 def declared_keys(request: PlanRequest) -> dict[str, tuple[tuple[str, ...], ...]]:
@@ -203,7 +212,9 @@ class _MethodSearch:
         relied: Relied,
     ) -> None:
         off, named = frozenset(request.settings.rules_off), foreign_keys(request)
+        ordered = ordered_columns(request)
         off |= frozenset() if named else {foreign_key.RULE.name}  # it would be tried for nothing
+        off |= frozenset() if ordered else {appended_windows.RULE.name}
         if "frequencies" in request.settings.flaws:
             off |= {counted_values.RULE.name}
         self._method = method
@@ -220,6 +231,7 @@ class _MethodSearch:
             named,
             request.repairable,
             small_columns(request.sources),
+            ordered,
         )
         self._explored = explore(relation, scope, trees, rules, self._ids)
         self._space = Space(

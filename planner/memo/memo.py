@@ -28,6 +28,7 @@ from collections.abc import Container, Iterator, Mapping
 
 from forerun.planner.algebra.relational import Project, Relation, Version
 from forerun.planner.algebra.scalar import Ref
+from forerun.planner.algebra.types import ColumnId
 from forerun.planner.contract.plan_v1 import ReliedForeignKey
 from forerun.planner.memo.groups import (
     Edge,
@@ -51,7 +52,8 @@ class Memo:
     ``changing`` names the sources that grow, ``retracting`` those of them whose deliveries take
     rows back. ``keys`` (by source) and ``foreign_keys`` are what authors declare; the memo does not
     check them. ``repairable``: states are kept in the form from which rows can be taken back, where
-    there is one, whether deliveries do so or not.
+    there is one, whether deliveries do so or not. ``in_order``: columns in whose order the rows of
+    their sources are declared to come.
     """
 
     def __init__(
@@ -62,8 +64,10 @@ class Memo:
         foreign_keys: tuple[ReliedForeignKey, ...] = (),
         *,
         repairable: bool = False,
+        in_order: frozenset[ColumnId] = frozenset(),
     ) -> None:
         self.repairable = repairable
+        self.in_order = in_order
         self.changing = changing
         self.retracting = retracting
         self.keys = keys or {}

@@ -28,7 +28,7 @@ class ExplorationScope:
     that they add. ``keys`` are the keys that authors declare, by source, and ``foreign_keys`` those
     foreign keys of which runs can verify what rules rely on. ``repairable`` is that of
     :class:`forerun.planner.request.PlanRequest`. ``small`` are columns of BIGINT, each with its
-    source, whose sums do not overflow.
+    source, whose sums do not overflow; ``ordered`` those in whose order rows are declared to come.
     """
 
     growing: frozenset[str]
@@ -39,6 +39,7 @@ class ExplorationScope:
     foreign_keys: tuple[ReliedForeignKey, ...] = ()
     repairable: bool = False
     small: frozenset[tuple[str, str]] = frozenset()
+    ordered: frozenset[tuple[str, str]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,7 @@ def explore(
         scope.keys,
         scope.foreign_keys,
         repairable=scope.repairable,
+        in_order=ids_of(relation, scope.ordered),
     )
     root = memo.add(relation)
     search = RuleEngine(memo, rules, ids, scope.budget)

@@ -93,7 +93,8 @@ AGGREGATES = (
     ),
     Mutation(
         "parts: counts of parts counted", "planner/algebra/aggregates/table.py",
-        'merged_by="sum",\n        work=0', 'merged_by="count",\n        work=0',
+        'merged_by="sum",\n        of_two="+",\n        work=0',
+        'merged_by="count",\n        of_two="+",\n        work=0',
     ),
     Mutation(
         "averages: a sum is divided in its own type, which rounds twice",

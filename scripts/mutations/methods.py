@@ -8,7 +8,30 @@ _METHODS = "planner/rules/methods"
 _PARTNERS = "planner/rules/explore/grouped_partners.py"
 _EAGER = "planner/rules/explore/eager_aggregate.py"
 _PARTS = "planner/rules/methods/positive_negative.py"
+_APPENDED = "planner/rules/methods/appended_windows.py"
+_DAYS = ("tests/properties/test_appended_windows.py", "-m", "not spark")
 METHODS = (
+    Mutation(
+        "appended windows: nobody looks at the order", _APPENDED,
+        'Call("case", (fine, value, error), value.type)', "value", suite=_DAYS,
+    ),
+    Mutation(
+        "appended windows: rows that tie with older ones are fine", _APPENDED,
+        'Call(">", (Ref(order), last), BOOLEAN)', 'Call(">=", (Ref(order), last), BOOLEAN)',
+        suite=_DAYS,
+    ),
+    Mutation(
+        "appended windows: numbers begin again", _APPENDED,
+        'Call("+", (_or_zero(before), made), BIGINT)', "made", suite=_DAYS,
+    ),
+    Mutation(
+        "appended windows: a partition of NULL has no rows before", _APPENDED,
+        'Call("<=>", (Ref(mine), Ref(theirs))', 'Call("=", (Ref(mine), Ref(theirs))', suite=_DAYS,
+    ),
+    Mutation(
+        "appended windows: of rows that a join brings, too", _APPENDED,
+        "isinstance(node, Scan | Filter | Project)", "True", suite=("tests/plans/incremental",),
+    ),
     Mutation(
         "outer join views: who loses the last partner is taken back again",
         f"{_METHODS}/outer_join_views.py", "sign=1 if after else -1", "sign=-1",

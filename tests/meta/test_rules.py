@@ -12,6 +12,7 @@ from forerun.planner.rules.normalize.driver import RULE_NAMES
 from tests.datadriven import read_blocks
 from tests.meta.sources import ROOT
 from tests.properties import (
+    test_appended_windows,
     test_changed_partitions,
     test_contenders,
     test_memo_values,
@@ -35,6 +36,7 @@ BY_ROWS = {
     "tests/properties/test_subquery_values.py": test_subquery_values.HOLDS,
     "tests/properties/test_contenders.py": test_contenders.HOLDS,
     "tests/properties/test_changed_partitions.py": test_changed_partitions.HOLDS,
+    "tests/properties/test_appended_windows.py": test_appended_windows.HOLDS,
 }
 """Where rules are held against rows, and which ones."""
 

@@ -18,7 +18,8 @@ class TableCase:
     """``deliveries[i]`` arrive before run i + 1. A table that does not change has one.
     ``withdrawn[i]``: rows that the delivery takes back, before it adds its own; those that are not
     there are passed over. Without it, nothing is ever taken back.
-    ``key``: columns that are declared to be unique. ``said``: how many rows planning is told."""
+    ``key``: columns that are declared to be unique. ``said``: how many rows planning is told.
+    ``ordered_by``: the column in whose order rows are declared to come."""
 
     columns: tuple[tuple[str, str], ...]
     changing: bool
@@ -26,6 +27,7 @@ class TableCase:
     withdrawn: tuple[tuple[Row, ...], ...] = ()
     key: tuple[str, ...] = ()
     said: int = 1_000_000
+    ordered_by: str = ""
 
     def rows(self, run: int) -> list[Row]:
         """What is there at run ``run``; a static table is whole from the start."""
@@ -65,6 +67,7 @@ class TableCase:
             rows=self.said,
             bytes=100 * self.said,
             keys=(self.key,) if self.key else (),
+            ordered_by=self.ordered_by,
         )
 
 

@@ -107,7 +107,8 @@ class AggregateFunction:
     Of a function that chooses, the state is a choice among its rows, and the value one among the
     states: one of the right answers. None: no state that merges is known. ``state_over``: the
     argument types that it is right for. ``merged_by`` is the function that computes the value of a
-    group from the values of parts of it, where there is one.
+    group from the values of parts of it, where there is one; ``of_two`` the scalar function that
+    does so from the values of two parts that are not NULL.
     ``same_rows`` is a function with the same values wherever all rows of a group have the same
     argument.
 
@@ -147,6 +148,7 @@ class AggregateFunction:
     state_over: Callable[[Types], bool] = _known
     retraction: Retraction = Retraction.NONE
     merged_by: str | None = None
+    of_two: str | None = None
     same_rows: str | None = None
     of_counts: Counted | None = None
     ordered: str | None = None

@@ -155,7 +155,7 @@ def _truth(name: str, *synonyms: str, decisive: Literal) -> AggregateFunction:
     )
 
 
-def _least_or_greatest(name: str) -> AggregateFunction:
+def _least_or_greatest(name: str, of_two: str) -> AggregateFunction:
     return AggregateFunction(
         name=name,
         result=types.first_argument,
@@ -164,6 +164,7 @@ def _least_or_greatest(name: str) -> AggregateFunction:
         duplicates=False,
         state=states.self_merging_state,
         merged_by=name,
+        of_two=of_two,
         bounded=True,
     )
 
@@ -224,6 +225,7 @@ TABLE: tuple[AggregateFunction, ...] = (
         state_over=lambda _: True,
         retraction=Retraction.BY_WEIGHT,
         merged_by="sum",
+        of_two="+",
         work=0,  # next to nothing
         mean=Mean.ROWS,
     ),
@@ -252,6 +254,7 @@ TABLE: tuple[AggregateFunction, ...] = (
         state_over=_numbers,
         retraction=Retraction.BY_WEIGHT_AND_COUNT,
         merged_by="sum",
+        of_two="+",
         mean=Mean.SUM,
     ),
     AggregateFunction(
@@ -268,8 +271,8 @@ TABLE: tuple[AggregateFunction, ...] = (
         retraction=Retraction.BY_WEIGHT,
         computed_of=("sum", "count"),
     ),
-    _least_or_greatest("min"),
-    _least_or_greatest("max"),
+    _least_or_greatest("min", "least"),
+    _least_or_greatest("max", "greatest"),
     _by("min_by", "min"),
     _by("max_by", "max"),
     _truth("bool_and", "every", decisive=FALSE),

@@ -14,6 +14,7 @@ from forerun.planner.rules.explore.catalog import EXPLORE, LOCAL
 from forerun.planner.rules.incremental import foreign_key
 from forerun.planner.rules.incremental.memo_rules import TVR_GENERATING
 from forerun.planner.rules.methods import (
+    appended_windows,
     changed_partitions,
     contenders,
     continuous_view,
@@ -40,6 +41,7 @@ IM1 = Method(
         foreign_key.RULE,
         contenders.RULE,
         changed_partitions.RULE,
+        appended_windows.RULE,
     ),
     always,
     "Tempura 4.1; delta queries as in Griffin and Libkin, SIGMOD 1995",

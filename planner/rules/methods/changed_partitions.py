@@ -85,7 +85,7 @@ def _fire(match: Match) -> bool:
     top = tvr_of(memo, memo.reference(path[-1].group))
     if (Version.NEW, View.SPLIT) in top.edges:
         return False
-    if top.repeats is Repeats.CHOSEN and not _is_seen_once(memo, match.expression.group, top.new):
+    if top.repeats is Repeats.CHOSEN and not is_seen_once(memo, match.expression.group, top.new):
         return False
     memo.link(top, Version.NEW, View.SPLIT, _replaced(match, window.input, path, by), RULE.name)
     return True
@@ -173,7 +173,7 @@ def _readers(memo: Memo, group: GroupId) -> Iterator[Expression]:
             yield one
 
 
-def _is_seen_once(memo: Memo, window: GroupId, group: GroupId) -> bool:
+def is_seen_once(memo: Memo, window: GroupId, group: GroupId) -> bool:
     """Return whether there is one way from a group up to the result, and no other window that is
     the same."""
     if _has_twin(memo, window):

@@ -51,6 +51,7 @@ def table(
     rows: int,
     key: tuple[str, ...] = (),
     foreign_keys: tuple[ForeignKey, ...] = (),
+    ordered_by: str = "",
 ) -> Source:
     parsed = tuple(part.split(" ", 1) for part in columns.split(", "))
     return Source(
@@ -60,6 +61,7 @@ def table(
         rows=rows,
         keys=(key,) if key else (),
         foreign_keys=tuple(SourceForeignKey(key=key) for key in foreign_keys),
+        ordered_by=ordered_by,
     )
 
 
@@ -87,6 +89,13 @@ SOURCES = (
         foreign_keys=(
             ForeignKey(columns=("l", "at"), parent="orders", parent_columns=("o", "shop")),
         ),
+    ),
+    table(
+        "clicks",
+        "visitor bigint, at timestamp, seconds int, ratio double",
+        changing=True,
+        rows=10**7,
+        ordered_by="at",
     ),
 )
 
