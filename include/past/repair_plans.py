@@ -155,6 +155,7 @@ def _as_corrected(
         change="changelog" if signed else "append_only",
         retracted=gone / step if signed else 0.0,
         proven=source.change == "append_only",
+        ordered_by="",  # what comes after the day has no place in the order of the day
     )
 
 

@@ -166,6 +166,7 @@ class StoredDay:
             arrival="growing" if table.changing else "static",
             complete_when=ClockTime() if table.changing else None,
             allow_empty=True,
+            ordered_by=table.ordered_by,
         )
 
     def _deliver(self, run: int) -> None:
