@@ -32,6 +32,7 @@ from forerun.simulation.planning import (
     Report,
     build_request,
     parse_foreign_key,
+    parse_orders,
     parse_points,
     parse_problem,
     parse_rules,
@@ -73,6 +74,7 @@ class CheckedDay:
     report_date: date | None
     own_parameters: tuple[Parameter, ...]
     foreign_keys: tuple[ReliedForeignKey, ...] = ()
+    orders: tuple[tuple[str, str], ...] = ()
     choose: int | None = None
 
     @property
@@ -109,6 +111,7 @@ class CheckedDay:
                 sample=self.sample,
                 parameters=self.parameters,
                 foreign_keys=self.foreign_keys,
+                orders=self.orders,
             )
             found.append(request)
         return tuple(found)
@@ -219,6 +222,15 @@ class DayOptions:
             "times.",
         ),
     ] = None
+    ordered_by: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--ordered-by",
+            metavar="TABLE.COLUMN",
+            help="Rows of TABLE come in the order of COLUMN, so that windows in this order go on "
+            "from the last rows. A simulated day has them come so. May be given several times.",
+        ),
+    ] = None
     choose: Annotated[
         int | None,
         typer.Option(
@@ -250,6 +262,7 @@ class DayOptions:
             own_parameters=parse_parameters(self.param or ()),
             choose=self.choose,
             foreign_keys=tuple(map(parse_foreign_key, self.foreign_key or ())),
+            orders=parse_orders(self.ordered_by or ()),
         )
 
 

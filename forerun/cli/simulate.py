@@ -61,7 +61,6 @@ def run(
     tables, changing = read_day_tables(
         day.tables, [report.sql for report in day.reports], day.changing
     )
-    correlations = _of_tables_read(correlate, set(tables), day.tables)
     name = report_name(day.report.name if not day.is_group else f"group_{day.report.name}")
     work = scratch_folder(home_folder() / "simulations", name)
     place = _absolute(store) if store else str(work / "store")
@@ -71,7 +70,7 @@ def run(
         tables=tables,
         changing=changing,
         points=day.points,
-        correlations=correlations,
+        correlations=_of_tables_read(correlate, set(tables), day.tables),
         seed=seed,
         work=work,
         store=place,
@@ -81,6 +80,7 @@ def run(
         problem=day.problem,
         sample=day.sample,
         foreign_keys=day.foreign_keys,
+        orders=day.orders,
         day=day.report_date,
         parameters=day.own_parameters,
         changelogs=_changelogs(changelog, changing),

@@ -90,7 +90,8 @@ class Splitter:
     """Writes the deliveries of the changing tables.
 
     ``arrived`` are the fractions at each run, rising, the last one 1. ``changelogs``: tables whose
-    deliveries also take rows back, see :mod:`forerun.simulation.updates`.
+    deliveries also take rows back, see :mod:`forerun.simulation.updates`. ``orders``: the column in
+    whose order the rows of a table come, those that tie in it together; else they come at random.
     """
 
     tables: Mapping[str, Table]
@@ -98,6 +99,7 @@ class Splitter:
     seed: int
     correlations: Sequence[Correlation] = ()
     changelogs: frozenset[str] = frozenset()
+    orders: Mapping[str, str] = field(default_factory=dict)
     _known: dict[tuple[str, str], tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
 
     def write(
@@ -140,6 +142,8 @@ class Splitter:
         yield from with_updates(batch, runs, len(self.arrived) - 1, chances, own)
 
     def _positions(self, name: str) -> _Positions:
+        if name in self.orders:
+            return self._in_order(name)
         for one in self.correlations:
             if one.child == name:
                 return self._as_parent(one)
@@ -147,6 +151,24 @@ class Splitter:
             if one.parent == name:
                 return _by_key(one.parent_key, self.seed)
         return _by_row(name, self.seed)
+
+    def _in_order(self, name: str) -> _Positions:
+        """The share of rows that are before a row in the order of a column. NULL is first."""
+        column = self.orders[name]
+        tied = [one for one in self.correlations if name in (one.child, one.parent)]
+        if column not in [known.name for known in self.tables[name].columns] or tied:
+            why = "has no such column" if not tied else "comes with the rows of another table"
+            raise RequestError(
+                f"--ordered-by {name}.{column}: {name} {why}",
+                hint="Name a column of the table, and leave --correlate of that table out.",
+            )
+        found = [_places(batch.column(column)) for batch, _ in _batches(self.tables[name])]
+        ordered = np.sort(np.concatenate(found)) if found else np.empty(0)
+
+        def positions(batch: pa.RecordBatch, _first: int) -> np.ndarray:
+            return np.searchsorted(ordered, _places(batch.column(column))) / max(1, len(ordered))
+
+        return positions
 
     def _as_parent(self, one: Correlation) -> _Positions:
         """The parent's position by key; rows without a parent go by their row number."""
@@ -206,6 +228,20 @@ def _by_key(key: str, seed: int) -> _Positions:
         return _unit(_hash_keys(batch.column(key), seed))
 
     return positions
+
+
+def _places(values: pa.Array) -> np.ndarray:
+    """Numbers, dates and moments on a line, NULL before all others."""
+    kind = values.type
+    if pa.types.is_temporal(kind):
+        values = values.cast(pa.int32() if pa.types.is_date32(kind) else pa.int64())
+    elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        raise RequestError(
+            f"--ordered-by names a column of type {kind}",
+            hint="Rows come in the order of a number, a date or a moment.",
+        )
+    places: np.ndarray = values.cast(pa.float64()).fill_null(-np.inf).to_numpy(zero_copy_only=False)
+    return places
 
 
 def _hash_keys(values: pa.Array, seed: int) -> np.ndarray:

@@ -179,6 +179,26 @@ def with_foreign_keys(
     )
 
 
+def parse_orders(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """Tables, each with the column in whose order its rows come, from ``table.column``."""
+    found: dict[str, str] = {}
+    for text in texts:
+        table, _, column = (part.strip() for part in text.partition("."))
+        if not table or not column or table in found:
+            raise RequestError(
+                f"--ordered-by {text!r} is not of the form table.column, once for each table",
+                hint="For example --ordered-by clicks.at.",
+            )
+        found[table] = column
+    return tuple(found.items())
+
+
+def with_orders(found: tuple[Source, ...], orders: Iterable[tuple[str, str]]) -> tuple[Source, ...]:
+    """The sources with the columns in whose order they are declared to come."""
+    columns = dict(orders)
+    return tuple(replace(one, ordered_by=columns.get(one.name, "")) for one in found)
+
+
 def parse_rules(text: str | None) -> tuple[str, ...]:
     """Names of rules to switch off, each once. Raises :class:`RequestError` for one that there is
     not, with all that there are."""
@@ -271,11 +291,12 @@ def build_request(  # noqa: PLR0913 - the options of a command
     sample: int | None = None,
     parameters: tuple[Parameter, ...] = (),
     foreign_keys: tuple[ReliedForeignKey, ...] = (),
+    orders: tuple[tuple[str, str], ...] = (),
 ) -> PlanRequest:
     """The planning request of a whole day, before its first run. ``sample``: so many rows of each
     table are drawn at random, 0 for none, None where a filter is guessed."""
     found = with_overlaps(
-        with_foreign_keys(with_statistics(tables, changing), foreign_keys),
+        with_orders(with_foreign_keys(with_statistics(tables, changing), foreign_keys), orders),
         {name: table.footers for name, table in tables.items()},
     )
     return PlanRequest(

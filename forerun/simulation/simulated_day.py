@@ -57,6 +57,8 @@ class Simulation:
     """Rows that are drawn of each source, as :attr:`SourceSpec.sample`."""
     foreign_keys: tuple[ReliedForeignKey, ...] = ()
     """What is declared of the tables; a report has those between two that it reads."""
+    orders: tuple[tuple[str, str], ...] = ()
+    """Tables, each with the column in whose order its rows come; see :class:`Splitter`."""
     changelogs: frozenset[str] = frozenset()
     """Tables whose deliveries also take rows back, see :mod:`forerun.simulation.updates`."""
     day: date | None = None
@@ -84,7 +86,9 @@ def write_deliveries(
 ) -> dict[str, tuple[int, ...]]:
     """Split the changing tables, link the static ones; rows there at each run, by table."""
     fractions = tuple(point.arrived for point in what.points)
-    splitter = Splitter(what.tables, fractions, what.seed, what.correlations, what.changelogs)
+    splitter = Splitter(
+        what.tables, fractions, what.seed, what.correlations, what.changelogs, dict(what.orders)
+    )
     rows: dict[str, tuple[int, ...]] = {}
     for name in used:
         table = what.tables[name]
@@ -163,6 +167,7 @@ def spec_of(what: Simulation, used: Sequence[str]) -> ReportSpec:
                 complete_when=ClockTime() if name in what.changing else None,
                 allow_empty=True,
                 sample=what.sample,
+                ordered_by=dict(what.orders).get(name, ""),
                 foreign_keys=tuple(
                     one.key
                     for one in what.foreign_keys

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -50,6 +52,33 @@ def test_the_seed_decides(tmp_path: Path) -> None:
     )
     assert one == same
     assert one != other
+
+
+def test_rows_come_in_the_order_of_a_column_and_those_that_tie_together(tmp_path: Path) -> None:
+    days = [dt.date(2026, 1, 1) + dt.timedelta(days=n * 7919 % 100) for n in range(2_000)]
+    tables = write(
+        tmp_path, t={"a": [None, *days[1:]], "m": list(range(2_000)), "s": ["x"] * 2_000}
+    )
+    splitter = Splitter(tables, ARRIVED, 1, orders={"t": "a"})
+    first, *later = rows(splitter, "t", tmp_path / "out", "a")
+    assert None in first
+    parts = [[day for day in part if day is not None] for part in (first, *later)]
+    for one, other in pairwise(parts):
+        assert max(one) < min(other)
+    assert [len(part) / 2_000 for part in parts] == pytest.approx([0.58, 0.21, 0.21], abs=0.02)
+
+
+def test_an_order_that_there_cannot_be_is_refused(tmp_path: Path) -> None:
+    tables = write(tmp_path, t={"a": [1], "s": ["x"]}, u={"a": [1]})
+    tied = [Correlation("u", "a", "t", "a")]
+    for orders, correlations, says in (
+        ({"t": "b"}, [], "no such column"),
+        ({"t": "s"}, [], "a column of type"),
+        ({"t": "a"}, tied, "comes with the rows of another"),
+    ):
+        splitter = Splitter(tables, ARRIVED, 1, correlations, orders=orders)
+        with pytest.raises(RequestError, match=says):
+            splitter.write("t", tmp_path / "out")
 
 
 def test_a_delivery_without_rows_is_no_file(tmp_path: Path) -> None:
