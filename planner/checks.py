@@ -115,7 +115,7 @@ def _check_sources(request: PlanRequest) -> None:
             )
         if source.ordered_by not in ("", *(column.name for column in source.columns)):
             raise RequestError(
-                f"source {source.name} comes in the order of {source.ordered_by}, which it has not",
+                f"source {source.name} has no column {source.ordered_by} to come in the order of",
                 hint=f"Its columns are {', '.join(column.name for column in source.columns)}.",
             )
         _check_foreign_keys(source, {one.name: one for one in request.sources})

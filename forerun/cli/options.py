@@ -262,7 +262,7 @@ class DayOptions:
             own_parameters=parse_parameters(self.param or ()),
             choose=self.choose,
             foreign_keys=tuple(map(parse_foreign_key, self.foreign_key or ())),
-            orders=parse_orders(self.ordered_by or ()),
+            orders=parse_orders(self.ordered_by or (), self.tables),
         )
 
 

@@ -179,8 +179,9 @@ def with_foreign_keys(
     )
 
 
-def parse_orders(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    """Tables, each with the column in whose order its rows come, from ``table.column``."""
+def parse_orders(texts: Iterable[str], folder: Path) -> tuple[tuple[str, str], ...]:
+    """Tables of a folder, each with the column in whose order its rows come, from
+    ``table.column``."""
     found: dict[str, str] = {}
     for text in texts:
         table, _, column = (part.strip() for part in text.partition("."))
@@ -188,6 +189,11 @@ def parse_orders(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
             raise RequestError(
                 f"--ordered-by {text!r} is not of the form table.column, once for each table",
                 hint="For example --ordered-by clicks.at.",
+            )
+        if table not in (there := list_tables(folder)):
+            raise RequestError(
+                f"--ordered-by names the table {table}, which is not in {folder}",
+                hint=f"Its tables are {', '.join(there)}.",
             )
         found[table] = column
     return tuple(found.items())

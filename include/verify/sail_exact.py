@@ -18,6 +18,7 @@ from math import prod
 from typing import TypeGuard
 
 from forerun.include.verify.sail_gaps import SAIL_GAPS, gaps_of
+from forerun.planner.algebra.expressions import scalars_of
 from forerun.planner.algebra.functions import decimal_result
 from forerun.planner.algebra.relational import (
     Aggregate,
@@ -95,7 +96,7 @@ def _of_node(node: Relation) -> Iterator[str]:
         for part in walk_scalar(scalar):
             if isinstance(part, Call) and part.name == "/" and not is_never_zero(part.args[1]):
                 yield "a quotient in a condition is NULL there where Spark fails by a divisor of 0"
-    for scalar in _scalars(node):
+    for scalar in scalars_of(node):
         for part in walk_scalar(scalar):
             if isinstance(part, Ref):
                 yield from _of_types([part.type])
@@ -111,20 +112,6 @@ def _of_types(types: Iterable[DataType]) -> Iterator[str]:
             yield f"{type_.sql} was not compared with Spark, or is not exact"
 
 
-def _scalars(node: Relation) -> Iterator[Scalar]:
-    if isinstance(node, Project):
-        yield from (scalar for _, scalar in node.items)
-    elif isinstance(node, Filter):
-        yield node.predicate
-    elif isinstance(node, Join):
-        yield node.condition
-    elif isinstance(node, Aggregate):
-        for _, call in node.calls:
-            yield from call.args
-            if call.where is not None:
-                yield call.where
-
-
 def _conditions(node: Relation) -> Iterator[Scalar]:
     """Yield what is computed for rows that Spark does not come to."""
     if isinstance(node, Filter):
@@ -133,7 +120,7 @@ def _conditions(node: Relation) -> Iterator[Scalar]:
         yield node.condition
     elif isinstance(node, Aggregate):
         yield from (call.where for _, call in node.calls if call.where is not None)
-    for scalar in _scalars(node):
+    for scalar in scalars_of(node):
         for part in walk_scalar(scalar):
             if isinstance(part, Call) and part.name in CONDITIONS:
                 yield part

@@ -16,9 +16,10 @@ rows.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
+from forerun.planner.algebra.expressions import scalars_of
 from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
@@ -116,12 +117,7 @@ def _of_some_rows(node: Relation) -> Relation:
 
 
 def _divides(node: Project | Filter | Aggregate) -> bool:
-    scalars: Iterable[Scalar] = (node.predicate,) if isinstance(node, Filter) else ()
-    if isinstance(node, Project):
-        scalars = (scalar for _, scalar in node.items)
-    if isinstance(node, Aggregate):
-        scalars = (arg for _, call in node.calls for arg in call.args)
-    return any(map(_has_quotient, scalars))
+    return any(map(_has_quotient, scalars_of(node)))
 
 
 def _has_quotient(scalar: Scalar) -> bool:

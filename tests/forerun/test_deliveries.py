@@ -17,6 +17,7 @@ from forerun.simulation.deliveries import (
     check_correlations,
     parse_correlation,
 )
+from forerun.simulation.planning import parse_orders
 from forerun.simulation.tables import Table, find_tables
 
 ARRIVED = (0.58, 0.79, 1.0)
@@ -79,6 +80,15 @@ def test_an_order_that_there_cannot_be_is_refused(tmp_path: Path) -> None:
         splitter = Splitter(tables, ARRIVED, 1, correlations, orders=orders)
         with pytest.raises(RequestError, match=says):
             splitter.write("t", tmp_path / "out")
+
+
+def test_orders_name_tables_that_are_there_once(tmp_path: Path) -> None:
+    write(tmp_path, t={"a": [1]})
+    assert parse_orders([" t.a "], tmp_path) == (("t", "a"),)
+    for texts, says in ((["t"], "not of the form"), (["t.a", "t.b"], "once for each"),
+                        (["u.a"], "table u, which is not in")):  # fmt: skip
+        with pytest.raises(RequestError, match=says):
+            parse_orders(texts, tmp_path)
 
 
 def test_a_delivery_without_rows_is_no_file(tmp_path: Path) -> None:

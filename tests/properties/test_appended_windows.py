@@ -10,6 +10,7 @@ from decimal import Decimal
 import pytest
 
 from forerun.planner.api import plan
+from forerun.planner.errors import RequestError
 from forerun.planner.request import ColumnStats, PlanRequest, TimePoint
 from forerun.planner.rules.methods.appended_windows import RULE
 from tests.oracles.values import Row
@@ -118,6 +119,14 @@ def test_and_on_sail(name: str, sail: PlainSailEngine) -> None:
 @pytest.mark.parametrize("name", ["so-far", "numbered", "rows", "all"])
 def test_and_on_spark(name: str) -> None:
     assert run_case(case(name, DAYS + 1), PlainSparkEngine(spark_session())).kept > 0
+
+
+def test_an_order_by_a_column_that_is_not_there_is_refused() -> None:
+    (source,) = case("so-far", 0).sources
+    points = (TimePoint(weight=1.0),)
+    with pytest.raises(RequestError, match="source t0 has no column when"):
+        plan(PlanRequest(report="r", sql=QUERIES["so-far"], points=points,
+                         sources=(replace(source, ordered_by="when"),)))  # fmt: skip
 
 
 @pytest.mark.parametrize("at", [19, 5, None])

@@ -108,8 +108,9 @@ def _with_leaves(node: Relation, leaves: _Leaves) -> Relation:
     """A filtered scan, with the leaves of its columns beside them."""
     if not _is_filtered_scan(node):
         return node
-    mine = tuple((leaf, part) for part, leaf in leaves.items() if _column_of(part) in ids_of(node))
-    return Project(node, (*((c, Ref(c)) for c in node.columns), *mine)) if mine else node
+    all_of_it = Project(node, tuple((column, Ref(column)) for column in node.columns))
+    found = _handing_on(all_of_it, leaves, computed=True)
+    return node if found is all_of_it else found
 
 
 def _handing_on(node: Project, leaves: _Leaves, *, computed: bool = False) -> Project:

@@ -184,6 +184,8 @@ def test_which_early_runs_publish(policy, early):
         (lambda: sales_source("/d", columns=(ColumnSpec(name="a", type="WIBBLE"),)), "WIBBLE"),
         (lambda: sales_source("/d", columns=(ColumnSpec(name="a", type="DECIMAL(50,2)"),)), "50"),
         (lambda: sales_source("/d", key=("nope",)), "nope"),
+        (lambda: sales_source("/d", ordered_by="when"), "column when of its order"),
+        (lambda: sales_source("/d", ordered_by="item", change="changelog"), "and is a changelog"),
         (lambda: _naming(parent="nowhere"), "which the report does not have"),
         (lambda: _naming(columns=("item", "shop")), "has 2 columns and names 1"),
         (lambda: _naming(columns=(), parent_columns=()), "has 0 columns"),
