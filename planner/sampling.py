@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from forerun.planner.algebra.aggregates.functions import function
+from forerun.planner.algebra.aggregates.types import are_told_apart
 from forerun.planner.algebra.relational import (
     Aggregate,
     Filter,
@@ -64,13 +65,15 @@ def _scan_below(node: Generate) -> Scan | None:
 
 def _counted(node: Relation) -> Iterator[tuple[str, set[str]]]:
     """Yield the columns of sources whose values are counted for percentiles and the like: how many
-    there are decides whether that pays, and bounds say little of it."""
+    there are decides whether that pays, and bounds say little of it. Floating-point numbers are not
+    counted."""
     calls = [call for _, call in node.calls] if isinstance(node, Aggregate) else []
     read = frozenset[ColumnId]().union(
         *(call.references() for call in calls if function(call.name).of_counts is not None)
     )
     for scan in (below for below in walk(node) if read and isinstance(below, Scan)):
-        names = {column.name for column in scan.scanned if column.id in read}
+        columns = (column for column in scan.scanned if column.id in read)
+        names = {column.name for column in columns if are_told_apart((column.type,))}
         if names:
             yield scan.source, names
 

@@ -239,7 +239,7 @@ def test_of_values_that_hardly_repeat_a_sample_says_nothing():
 
 def test_values_that_are_counted_and_arrays_that_are_computed_ask_for_a_sample():
     for sql, columns in (
-        ("SELECT n, median(ratio) AS m FROM sales GROUP BY n", ("ratio",)),
+        ("SELECT day, median(n) AS m, median(ratio) AS r FROM sales GROUP BY day", ("n",)),
         ("SELECT mode(day) AS m FROM sales", ("day",)),
         ("SELECT explode(split(note, ' ')) AS w FROM sales", ("note",)),
     ):
