@@ -17,6 +17,7 @@ from forerun.planner.algebra.scalar import (
     conjunction,
     conjuncts,
     operands,
+    references,
 )
 from forerun.planner.algebra.types import BOOLEAN, Column, ColumnId
 
@@ -95,17 +96,23 @@ def is_null_safe(join: Join) -> bool:
     return False
 
 
-def null_aware_pair(join: Join) -> tuple[Column, Column] | None:
-    """The two columns of an anti join whose whole condition is that of ``NOT IN`` over one column:
-    equal, or unknown whether they are. Spark hashes the right side of such a join; any other
-    condition without an equality compares all rows with all."""
+def null_aware_pair(join: Join) -> tuple[Scalar, Scalar] | None:
+    """The values of both sides of an anti join whose whole condition is that of ``NOT IN`` over one
+    column, the left one first: equal, or unknown whether they are. Spark hashes the right side of
+    such a join; any other condition without an equality compares all rows with all."""
     parts = tuple(operands("or", join.condition))
     if join.kind is not JoinKind.ANTI or len(parts) != 2:
         return None
     equal, unknown = parts
     if unknown != Call("isnull", (equal,), BOOLEAN):
         return None
-    return equality(equal)
+    left, right = join.left.column_ids, join.right.column_ids
+    match equal:
+        case Call("=", (one, other)) if references(one) <= left and references(other) <= right:
+            return one, other
+        case Call("=", (one, other)) if references(one) <= right and references(other) <= left:
+            return other, one
+    return None
 
 
 def certainly(part: Scalar) -> Scalar | None:

@@ -35,6 +35,7 @@ from forerun.planner.algebra.relational import (
     Values,
     Window,
     WindowCall,
+    fold,
 )
 from forerun.planner.algebra.scalar import TRUE, Scalar, is_deterministic
 from forerun.planner.algebra.types import Column
@@ -61,6 +62,11 @@ def of_node(node: Relation, below: Known, inputs: Sequence[Relation]) -> Repeats
     """Return how well an operator repeats, given that of each input (``below``) and the operators
     of the inputs."""
     raise NotImplementedError
+
+
+def repeats(relation: Relation) -> Repeats:
+    """Return how well a relation repeats as a whole."""
+    return fold(relation, lambda node, below: of_node(node, below, node.inputs))
 
 
 @of_node.register(Scan, StateRead, Values, UnionAll, SetOperation, Repeat, Sort, Recursion)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from scripts.mutations.mutation import Mutation
 
 _RULES = "planner/rules/incremental"
+_NOT_IN = ("tests/planner/rules/explore/test_counted_nulls.py",)
 RULES = (
     Mutation(
         "repeat: a row that stands for several is taken back once", f"{_RULES}/linear.py",
@@ -67,5 +68,24 @@ RULES = (
         "sources: the delta is all that has arrived", "planner/rules/incremental/memo_rules.py",
         "delta = Scan(node.source, node.scanned, Version.DELTA)",
         "delta = Scan(node.source, node.scanned, Version.NEW)",
+    ),
+    Mutation(
+        "not in: an empty subquery lets no NULL pass", "planner/rules/explore/counted_nulls.py",
+        '_call("or", is_empty, _call("and", equals(rows, values), Ref(allowed)))',
+        '_call("and", equals(rows, values), Ref(allowed))', suite=_NOT_IN,
+    ),
+    Mutation(
+        "not in: a NULL on the left passes", "planner/rules/explore/counted_nulls.py",
+        '(known, _call("isnotnull", Ref(x)))', "(known, TRUE)", suite=_NOT_IN,
+    ),
+    Mutation(
+        "not in: a NULL among the values is passed over", "planner/rules/explore/counted_nulls.py",
+        '(values, AggregateCall("count", (Ref(y),)))', '(values, AggregateCall("count", ()))',
+        suite=_NOT_IN,
+    ),
+    Mutation(
+        "not in: a subquery of rows that are drawn is read twice",
+        "planner/rules/explore/counted_nulls.py",
+        "if repeats(node.right) is not Repeats.ALWAYS:", "if False:", suite=_NOT_IN,
     ),
 )  # fmt: skip

@@ -13,6 +13,7 @@ from forerun.planner.algebra.relational import Join, Relation, walk
 from forerun.planner.algebra.types import ColumnId
 from forerun.planner.memo.memo import Memo
 from forerun.planner.rules.explore import counted_values, distinct
+from forerun.planner.rules.explore.counted_nulls import count_nulls
 from forerun.planner.rules.explore.eager_aggregate import aggregate_eagerly
 from forerun.planner.rules.explore.grouped_partners import OUTER, group_partners
 from forerun.planner.rules.explore.join_orders import add_orders
@@ -55,6 +56,10 @@ class BlockRule:
     apply: Callable[[Memo, LastTwoRuns], int]
 
 
+def _count_nulls(relation: Relation, ids: ColumnIds, known: Known) -> Relation | None:
+    return count_nulls(relation, ids, known.growing)
+
+
 def _restrict_groups(relation: Relation, ids: ColumnIds, known: Known) -> Relation | None:
     return restrict_groups(relation, ids, known.growing)
 
@@ -88,6 +93,7 @@ def _reduce_partners(relation: Relation, _: ColumnIds, __: Known) -> Relation | 
 _MOST_JOINS_ABOVE = 4
 ExploreRule = TreeRule | BlockRule
 EXPLORE: tuple[ExploreRule, ...] = (
+    TreeRule("CountedNulls", _count_nulls),
     TreeRule("MagicSet", _restrict_groups),
     TreeRule("EagerAggregate", _aggregate_eagerly),
     TreeRule("GroupedPartners", _group_partners),  # what reads both sides of a left join
