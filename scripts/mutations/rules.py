@@ -6,6 +6,8 @@ from scripts.mutations.mutation import Mutation
 
 _RULES = "planner/rules/incremental"
 _NOT_IN = ("tests/planner/rules/explore/test_counted_nulls.py",)
+_FUSED = "planner/rules/explore/fused_aggregates.py"
+_FUSED_ROWS = ("tests/planner/rules/explore/test_fused_aggregates.py",)
 RULES = (
     Mutation(
         "repeat: a row that stands for several is taken back once", f"{_RULES}/linear.py",
@@ -87,5 +89,41 @@ RULES = (
         "not in: a subquery of rows that are drawn is read twice",
         "planner/rules/explore/counted_nulls.py",
         "if repeats(node.right) is not Repeats.ALWAYS:", "if False:", suite=_NOT_IN,
+    ),
+    Mutation(
+        "fused aggregates: a filter below a join is forgotten", _FUSED,
+        "        conjunction((*conjuncts(one), *conjuncts(other)))\n",
+        "        conjunction(conjuncts(one))\n", suite=_FUSED_ROWS,
+    ),
+    Mutation(
+        "fused aggregates: only the rows of the first one are read", _FUSED,
+        'connected("or", tuple(dict.fromkeys(predicates)))', "predicates[0]", suite=_FUSED_ROWS,
+    ),
+    Mutation(
+        "fused aggregates: rows that all leave out are read", _FUSED,
+        "if TRUE not in predicates:", "if False:", suite=_FUSED_ROWS,
+    ),
+    Mutation(
+        "fused aggregates: FILTER of the text dropped", _FUSED,
+        "*conjuncts(call.where or TRUE)", "", suite=_FUSED_ROWS,
+    ),
+    Mutation(
+        "fused aggregates: what can fail is computed on the others' rows", _FUSED,
+        "            if own != TRUE and not all(map(is_movable, call.args)):\n"
+        "                return None\n            wanted",
+        "            wanted", suite=_FUSED_ROWS,
+    ),
+    Mutation(
+        "fused aggregates: other joins taken for the same", _FUSED,
+        "if len(conditions) > 1:", "if False:", suite=_FUSED_ROWS,
+    ),
+    Mutation(
+        "fused aggregates: groups that lack some of their rows", _FUSED,
+        " or not told <= {key.column.id for key in keys[0]}", "", suite=_FUSED_ROWS,
+    ),
+    Mutation(
+        "fused aggregates: what each of them drew is drawn once", _FUSED,
+        "if any(repeats(member.input) is Repeats.CHOSEN for member in members):", "if False:",
+        suite=_FUSED_ROWS,
     ),
 )  # fmt: skip

@@ -31,6 +31,7 @@ BY_ROWS = {
     "tests/planner/rules/explore/test_grouped_partners.py": (EXPLORE[3].name,),
     "tests/planner/rules/explore/test_same_group.py": (EXPLORE[5].name,),
     "tests/planner/rules/explore/test_reduced_partners.py": (EXPLORE[6].name,),
+    "tests/planner/rules/explore/test_fused_aggregates.py": (EXPLORE[7].name,),
     "tests/properties/test_delta_laws.py": tuple(rule.name for _, rule, *_ in LAWS),
     "tests/properties/test_rule_values.py": tuple(rule.name for rule, *_ in RULES),
     "tests/properties/test_memo_values.py": test_memo_values.HOLDS,  # which shows that they fire

@@ -15,6 +15,7 @@ from forerun.planner.memo.memo import Memo
 from forerun.planner.rules.explore import counted_values, distinct
 from forerun.planner.rules.explore.counted_nulls import count_nulls
 from forerun.planner.rules.explore.eager_aggregate import aggregate_eagerly
+from forerun.planner.rules.explore.fused_aggregates import fuse_aggregates
 from forerun.planner.rules.explore.grouped_partners import OUTER, group_partners
 from forerun.planner.rules.explore.join_orders import add_orders
 from forerun.planner.rules.explore.magic_sets import restrict_groups
@@ -90,6 +91,10 @@ def _reduce_partners(relation: Relation, _: ColumnIds, __: Known) -> Relation | 
     return reduce_partners(relation)
 
 
+def _fuse_aggregates(relation: Relation, _: ColumnIds, __: Known) -> Relation | None:
+    return fuse_aggregates(relation)
+
+
 _MOST_JOINS_ABOVE = 4
 ExploreRule = TreeRule | BlockRule
 EXPLORE: tuple[ExploreRule, ...] = (
@@ -100,6 +105,7 @@ EXPLORE: tuple[ExploreRule, ...] = (
     TreeRule("GroupedPartners", _group_partners),  # and of a join among the partners
     TreeRule("JoinGroupsOnce", _join_groups_once),  # of sums that were pushed below the joins
     TreeRule("ReducedPartners", _reduce_partners),
+    TreeRule("FusedAggregates", _fuse_aggregates),
     BlockRule(ORDER, add_orders),  # of every form: what was pushed below the joins is a leaf
 )
 LOCAL: tuple[MemoRule, ...] = (distinct.RULE, counted_values.RULE)
