@@ -39,6 +39,7 @@ from forerun.planner.algebra.scalar import Call, Literal, Ref, Scalar, value_pla
 from forerun.planner.algebra.types import Column, ColumnId, DataType
 from forerun.planner.memo.relying import Relying
 from forerun.planner.request import ColumnStats, Source
+from forerun.planner.stats.banded import bucket_estimate
 from forerun.planner.stats.determined import Determined
 from forerun.planner.stats.few_values import most_values
 from forerun.planner.stats.group_values import of_group
@@ -271,6 +272,8 @@ def _of_item(scalar: Scalar, column: Column, below: Estimate) -> ColumnEstimate:
         return only._replace(width=width)
     if scalar.name == "case":
         return _of_case(scalar, column, below)
+    if (found := bucket_estimate(scalar, below.columns)) is not None:
+        return found
     if scalar.name in _AS_LONG:
         width = _of_item(scalar.args[0], column, below).width
     distinct = min(math.prod(c.distinct for c in read.values()), below.rows, MANY_DISTINCT)

@@ -14,6 +14,7 @@ from forerun.planner.algebra.predicates import equality
 from forerun.planner.algebra.scalar import Call, Literal, Ref, Scalar, conjuncts, references
 from forerun.planner.algebra.types import ColumnId
 from forerun.planner.cost import constants as c
+from forerun.planner.stats.banded import share_in_bands
 from forerun.planner.stats.values import ColumnEstimate, number
 
 EQUAL = 0.1
@@ -33,8 +34,11 @@ _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>", "<=
 def selectivity(predicate: Scalar, columns: Columns) -> float:
     """Fraction of the rows in which the predicate is true, between 0 and 1."""
     ranges: dict[tuple[ColumnId, bool], float] = {}
-    result = 1.0
-    for part in conjuncts(predicate):
+    parts = conjuncts(predicate)
+    result, in_bands = share_in_bands(parts, columns)
+    for part in parts:
+        if part in in_bands:
+            continue
         bounded = _range(part, columns)
         if bounded is None:
             result *= _of(part, columns)

@@ -6,6 +6,7 @@ from scripts.mutations.mutation import Mutation
 
 _RULES = "planner/rules/incremental"
 _NOT_IN = ("tests/planner/rules/explore/test_counted_nulls.py",)
+_BANDS = ("tests/properties/test_rule_values.py", "-k", "BandedJoin")
 _FUSED = "planner/rules/explore/fused_aggregates.py"
 _FUSED_ROWS = ("tests/planner/rules/explore/test_fused_aggregates.py",)
 RULES = (
@@ -89,6 +90,39 @@ RULES = (
         "not in: a subquery of rows that are drawn is read twice",
         "planner/rules/explore/counted_nulls.py",
         "if repeats(node.right) is not Repeats.ALWAYS:", "if False:", suite=_NOT_IN,
+    ),
+    Mutation(
+        "bands: the buckets beside one's own are not looked into", "planner/algebra/bands.py",
+        "    return range(least, most + 1)", "    return range(max(least, 0), min(most, 0) + 1)",
+        suite=_BANDS,
+    ),
+    Mutation(
+        "bands: buckets on both sides of zero taken for two", "planner/algebra/bands.py",
+        "least = max(0, least - 1)", "pass", suite=("tests/planner/algebra/test_bands.py",),
+    ),
+    Mutation(
+        "bands: a day of the clocks is 24 hours", "planner/algebra/bands.py",
+        'if value.type.name == "TIMESTAMP" and by.type.name == "INTERVAL DAY"', "if False",
+        suite=("tests/planner/algebra/test_bands.py",),
+    ),
+    Mutation(
+        "bands: sums that may wrap around are read", "planner/algebra/bands.py",
+        "return band.low <= 0 <= band.high", "return True",
+        suite=("tests/planner/algebra/test_bands.py",),
+    ),
+    Mutation(
+        "banded join: the condition is that of the buckets alone",
+        "planner/rules/explore/banded_joins.py",
+        "Project(Filter(near, join.condition), kept)", "Project(near, kept)", suite=_BANDS,
+    ),
+    Mutation(
+        "banded join: repeated to the wrong side", "planner/rules/explore/banded_joins.py",
+        "sign = 1 if of_left[repeated] == band.base else -1", "sign = 1", suite=_BANDS,
+    ),
+    Mutation(
+        "banded join: rows of the left are repeated in any join",
+        "planner/rules/explore/banded_joins.py",
+        "_banded(node, band, match.ids, 1)", "_banded(node, band, match.ids, 0)", suite=_BANDS,
     ),
     Mutation(
         "fused aggregates: a filter below a join is forgotten", _FUSED,

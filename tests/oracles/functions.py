@@ -293,6 +293,18 @@ def _pmod(values: Values, types: Types, result: DataType) -> Value:
     return values[0] % values[1]
 
 
+@_define("div")
+def _div(values: Values, types: Types, result: DataType) -> Value:
+    """Of a whole number by a positive one, towards zero."""
+    number, by = values
+    return number // by if number >= 0 else -(-number // by)
+
+
+@_define("unix_date")
+def _unix_date(values: Values, types: Types, result: DataType) -> Value:
+    return (values[0] - date(1970, 1, 1)).days
+
+
 @_define("unix_micros")
 def _unix_micros(values: Values, types: Types, result: DataType) -> Value:
     return (_moment(values[0]) - _EPOCH) // timedelta(microseconds=1)

@@ -18,9 +18,9 @@ from forerun.planner.algebra.relational import (
     Project,
     Relation,
 )
-from forerun.planner.algebra.scalar import TRUE, Call, Literal, Ref, equals
+from forerun.planner.algebra.scalar import TRUE, Call, Literal, Ref, conjunction, equals
 from forerun.planner.algebra.types import BIGINT, BOOLEAN, DOUBLE, Column, ColumnId
-from forerun.planner.rules.explore import counted_values, distinct
+from forerun.planner.rules.explore import banded_joins, counted_values, distinct
 from forerun.planner.rules.incremental.memo_rules import SPLIT_JOIN, TVR_GENERATING, without
 from forerun.planner.rules.methods import continuous_view, positive_negative
 from forerun.planner.search.rule import MemoRule
@@ -157,6 +157,22 @@ def split(rng: random.Random, given: list[History]) -> Relation:
     return joined(rng, given, *SPLIT)
 
 
+def near(rng: random.Random, given: list[History]) -> Relation:
+    """A join by a band, sometimes with a condition more, of rows or of their groups' numbers."""
+    left, right = given[:2]
+    one, other = (Ref(column(history, NUMBER)) for history in given[:2])
+    down, up = (Literal(str(rng.randint(0, 2)), BIGINT) for _ in range(2))
+    parts = [
+        Call(">=", (other, Call("-", (one, down), BIGINT)), BOOLEAN),
+        Call("<=", (other, Call("+", (one, up), BIGINT)), BOOLEAN),
+    ]
+    if rng.random() < 0.3:
+        money = (Ref(column(left, MONEY)), Ref(column(right, MONEY)))
+        parts.append(Call("<>", money, BOOLEAN))
+    kinds = (JoinKind.INNER, JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
+    return Join(rng.choice(kinds), left.scan, right.scan, conjunction(tuple(parts)))
+
+
 def any_join(rng: random.Random, given: list[History]) -> Relation:
     return joined(rng, given, JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
 
@@ -170,6 +186,7 @@ RULES: tuple[tuple[MemoRule, Tree, tuple[MemoRule, ...]], ...] = (
     (SPLIT_JOIN, any_join, TVR_GENERATING),
     (distinct.RULE, counted_once, TVR_GENERATING),
     (counted_values.RULE, counted_places, TVR_GENERATING),
+    (banded_joins.RULE, near, TVR_GENERATING),
     (continuous_view.STATES, grouped_rows, without("AggregateDelta")),
 )
 

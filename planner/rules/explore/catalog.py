@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from forerun.planner.algebra.relational import Join, Relation, walk
 from forerun.planner.algebra.types import ColumnId
 from forerun.planner.memo.memo import Memo
-from forerun.planner.rules.explore import counted_values, distinct
+from forerun.planner.rules.explore import banded_joins, counted_values, distinct
 from forerun.planner.rules.explore.counted_nulls import count_nulls
 from forerun.planner.rules.explore.eager_aggregate import aggregate_eagerly
 from forerun.planner.rules.explore.fused_aggregates import fuse_aggregates
@@ -108,5 +108,9 @@ EXPLORE: tuple[ExploreRule, ...] = (
     TreeRule("FusedAggregates", _fuse_aggregates),
     BlockRule(ORDER, add_orders),  # of every form: what was pushed below the joins is a leaf
 )
-LOCAL: tuple[MemoRule, ...] = (distinct.RULE, counted_values.RULE)
+LOCAL: tuple[MemoRule, ...] = (
+    distinct.RULE,
+    counted_values.RULE,
+    banded_joins.RULE,
+)
 """Rewrites of one operator and its input; they are memo rules and fire with those of a method."""

@@ -1,0 +1,232 @@
+"""Bands: conditions that bound how far a column is from another one, as ``b.at BETWEEN a.at - 10
+AND a.at + 10``.
+
+A band is read from two comparisons of the same two columns, each with a constant added to one of
+them. Columns are whole numbers, dates or timestamps; distances are whole numbers of their
+:class:`CountingUnit`. What is read is never narrower than what the comparisons say: ``<`` is read
+as ``<=``, and days that are added to a timestamp may be longer or shorter by a change of clocks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from forerun.planner.algebra.scalar import Call, Literal, Ref, Scalar, walk
+from forerun.planner.algebra.types import BIGINT, INT, Column, DataType
+
+
+@dataclass(frozen=True, slots=True)
+class CountingUnit:
+    """A way to count the values of a type in whole numbers: ``function`` makes a BIGINT of a value
+    (empty: it is a number already), which grows with it; ``per`` of them are one on the number line
+    of statistics, where dates and timestamps are days."""
+
+    function: str
+    returns: DataType
+    per: int
+
+
+_SECOND = 1_000_000
+_LENGTHS = {
+    "INTERVAL SECOND": _SECOND, "INTERVAL MINUTE": 60 * _SECOND, "INTERVAL HOUR": 3600 * _SECOND,
+    "INTERVAL DAY": 86_400 * _SECOND,
+}  # fmt: skip
+"""Microseconds of the lengths of time that are constant, by the type of their literal."""
+_DAY = _LENGTHS["INTERVAL DAY"]
+_CLOCKS = 30 * 3600 * _SECOND
+"""The most by which a day of a time zone may be longer or shorter than 24 hours, all changes of its
+offset taken together: offsets are from -16 to +15 hours, with the local mean times of the past."""
+_UNITS = {
+    "DATE": CountingUnit("unix_date", INT, 1),
+    "TIMESTAMP": CountingUnit("unix_micros", BIGINT, _DAY),
+}
+_MOST_DAYS = 4_000_000
+"""More days than there are between the dates of Spark, so no sum of dates wraps around."""
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """``low <= point - base <= high``, in the :class:`CountingUnit` of their type, as the
+    comparisons in ``parts`` say."""
+
+    base: Column
+    point: Column
+    low: int
+    high: int
+    parts: frozenset[Scalar] = frozenset()
+
+    @property
+    def unit(self) -> CountingUnit:
+        """The unit of the two columns; a band is only made of types that have one."""
+        found = unit_of(self.base.type)
+        if found is None:
+            raise ValueError(f"{self.base.type} has no unit")
+        return found
+
+
+def unit_of(type_: DataType) -> CountingUnit | None:
+    """Return how a type is counted, None if it is not."""
+    return CountingUnit("", type_, 1) if type_.is_integer else _UNITS.get(type_.name)
+
+
+def counted(column: Column) -> Scalar:
+    """Return the BIGINT that a column of a type that has a unit is counted as. It never fails, and
+    is NULL where the column is."""
+    unit = unit_of(column.type)
+    if unit is None:
+        raise ValueError(f"{column.type} has no unit")
+    value: Scalar = Ref(column)
+    if unit.function:
+        value = Call(unit.function, (value,), unit.returns)
+    return value if value.type == BIGINT else Call("cast", (value,), BIGINT)
+
+
+def bucket(column: Column, width: int) -> Call:
+    """Return the number of the bucket that a column's value is in, towards zero: those next to zero
+    share one, so that no value is out of range."""
+    return Call("div", (counted(column), Literal(str(width), BIGINT)), BIGINT)
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """A :func:`bucket` of a width, of a column whose type is counted in a unit."""
+
+    column: Column
+    unit: CountingUnit
+    width: int
+
+
+def as_bucket(scalar: Scalar) -> Bucket | None:
+    """Return what a scalar is a :func:`bucket` of, None if it is none."""
+    columns = {node.column for node in walk(scalar) if isinstance(node, Ref)}
+    match scalar:
+        case Call("div", (_, Literal() as by)) if len(columns) == 1:
+            (column,), width = columns, _whole(by)
+            unit = unit_of(column.type)
+            if unit is not None and width and scalar == bucket(column, width):
+                return Bucket(column, unit, width)
+    return None
+
+
+def buckets_apart(band: Band, width: int) -> range:
+    """Return by how many buckets of a width the point of a pair in the band may be from its
+    base."""
+    least, most = band.low // width, -(-band.high // width)
+    # Towards zero, two values on both sides of it are a bucket less apart.
+    if band.low > 0:
+        least = max(0, least - 1)
+    if band.high < 0:
+        most = min(0, most + 1)
+    return range(least, most + 1)
+
+
+def bands(parts: Iterable[Scalar]) -> tuple[Band, ...]:
+    """Return the bands among the conjuncts of a condition, by the ids of their columns."""
+    lows: dict[tuple[Column, Column], int] = {}
+    highs: dict[tuple[Column, Column], int] = {}
+    read: dict[frozenset[Column], list[Scalar]] = {}
+    for part in parts:
+        found = _bound(part)
+        if found is None:
+            continue
+        one, other, most = found
+        read.setdefault(frozenset({one, other}), []).append(part)
+        if one.id < other.id:
+            lows[one, other] = max(-most, lows.get((one, other), -most))
+        else:
+            highs[other, one] = min(most, highs.get((other, one), most))
+    both = sorted(lows.keys() & highs.keys(), key=lambda pair: (pair[0].id, pair[1].id))
+    made = (Band(*p, lows[p], highs[p], frozenset(read[frozenset(p)])) for p in both)
+    return tuple(band for band in made if band.low <= band.high and _is_sure(band))
+
+
+def _is_sure(band: Band) -> bool:
+    """Return whether no sum of the comparisons can have wrapped around to where they are true: a
+    whole number past the largest is the smallest where ANSI mode is off, so a band of them has to
+    reach to both sides, and then one of its two comparisons is false."""
+    if band.base.type.is_integer:
+        return band.low <= 0 <= band.high
+    return band.base.type.name != "DATE" or max(-band.low, band.high) <= _MOST_DAYS
+
+
+Bound = tuple[Column, Column, int]
+"""``one - other <= most``."""
+_COMPARISONS = {"<": False, "<=": False, ">": True, ">=": True}
+"""Comparisons, and whether the greater side stands first."""
+
+
+def _bound(part: Scalar) -> Bound | None:
+    if not isinstance(part, Call) or part.name not in _COMPARISONS:
+        return None
+    smaller, greater = reversed(part.args) if _COMPARISONS[part.name] else part.args
+    match smaller, greater:
+        case Call("datediff", (Ref(one), Ref(other))), Literal():
+            return _of_days(one, other, _whole(greater))
+        case Literal(), Call("datediff", (Ref(one), Ref(other))):
+            least = _whole(smaller)
+            return _of_days(other, one, None if least is None else -least)
+    one_, other_ = _shifted(smaller), _shifted(greater)
+    if one_ is None or other_ is None or (one_.moved and other_.moved):
+        return None
+    if one_.column == other_.column or not _alike(one_.column.type, other_.column.type):
+        return None
+    return one_.column, other_.column, other_.most - one_.least
+
+
+def _of_days(one: Column, other: Column, most: int | None) -> Bound | None:
+    dates = one.type.name == other.type.name == "DATE" and one != other
+    return (one, other, most) if dates and most is not None else None
+
+
+def _alike(one: DataType, other: DataType) -> bool:
+    return (one.is_integer and other.is_integer) or one == other
+
+
+@dataclass(frozen=True, slots=True)
+class _Shifted:
+    """A column with a constant added, which is between ``least`` and ``most``."""
+
+    column: Column
+    least: int = 0
+    most: int = 0
+    moved: bool = False
+
+
+def _shifted(value: Scalar) -> _Shifted | None:
+    match value:
+        case Ref(column) if unit_of(column.type) is not None:
+            return _Shifted(column)
+        case Call("cast", (of,), type_) if of.type.is_integer and type_.is_integer:
+            return _shifted(of) if type_.width >= of.type.width else None
+        case Call("+" | "date_add", (of, Literal() as by)):
+            sign = 1
+        case Call("-" | "date_sub", (of, Literal() as by)):
+            sign = -1
+        case Call("+", (Literal() as by, of)):
+            sign = 1
+        case _:
+            return None
+    column_, length = _shifted(of), _length(by, value.type)
+    if column_ is None or column_.moved or length is None or not _alike(of.type, value.type):
+        return None
+    slack = _CLOCKS if value.type.name == "TIMESTAMP" and by.type.name == "INTERVAL DAY" else 0
+    return _Shifted(column_.column, sign * length - slack, sign * length + slack, moved=True)
+
+
+def _length(by: Literal, of: DataType) -> int | None:
+    """Return a constant that is added to a value of a type in the unit of the type, None if it is
+    not constant in it."""
+    number = _whole(by)
+    if number is None or of.is_integer:
+        return number if by.type.is_integer else None
+    if of.name == "DATE":
+        return number if by.type.is_integer or by.type.name == "INTERVAL DAY" else None
+    long = _LENGTHS.get(by.type.name) if of.name == "TIMESTAMP" else None
+    return None if long is None else number * long
+
+
+def _whole(literal: Literal) -> int | None:
+    text = (literal.text or "").strip()
+    return int(text) if re.fullmatch(r"[+-]?\d+", text) else None

@@ -1,0 +1,99 @@
+"""Days whose joins are by bands: rows that are near one another are found by buckets, and every day
+equals batch."""
+
+from __future__ import annotations
+
+import random
+from datetime import date, datetime, timedelta
+
+import pytest
+
+from forerun.planner.api import plan
+from tests.oracles.values import Value
+from tests.properties.cases import Case, QueryCase, Select, TableCase
+from tests.properties.engines import InterpreterEngine, PlainSparkEngine
+from tests.properties.execute import Day, request_of, run_case
+from tests.properties.sessions import spark_session
+
+RUNS, DAYS = 3, 40
+COLUMNS = (("k", "BIGINT"), ("i", "INT"), ("d", "DATE"), ("t", "TIMESTAMP"), ("v", "INT"))
+BANDS = (
+    "b.k BETWEEN a.k - 2 AND a.k + 3",
+    "b.k >= a.i - 1 AND b.k < a.i + 1",
+    "b.d BETWEEN a.d AND date_add(a.d, 2)",
+    "b.d > a.d - INTERVAL 3 DAYS AND b.d <= a.d",
+    "datediff(b.d, a.d) BETWEEN 1 AND 3",
+    "b.t BETWEEN a.t AND a.t + INTERVAL 2 HOURS",
+    "b.t BETWEEN a.t - INTERVAL 1 DAY AND a.t - INTERVAL 5 MINUTES",
+)
+EDGES = (2**63 - 9, 2**63 - 10, -(2**63) + 9, -(2**63) + 10)
+"""Numbers near the largest: what is added to them by the queries themselves still fits."""
+
+
+def text(rng: random.Random) -> str:
+    condition = rng.choice(BANDS) + rng.choice(("", "", " AND a.v <> b.v", " AND a.v < 3"))
+    if rng.random() < 0.3:
+        word = rng.choice(("EXISTS", "NOT EXISTS"))
+        return f"SELECT a.k, a.v FROM t0 a WHERE {word} (SELECT 1 FROM t1 b WHERE {condition})"
+    kind = rng.choice(("JOIN", "JOIN", "LEFT JOIN"))
+    rows = f"t0 a {kind} {rng.choice(('t0', 't1'))} b ON {condition}"
+    return rng.choice((
+        f"SELECT a.k, a.v, b.v AS w FROM {rows}",
+        f"SELECT a.v, count(*) AS n, sum(b.v) AS s, count(b.k) AS m FROM {rows} GROUP BY a.v",
+        f"SELECT max(b.d) AS d, min(a.k) AS k FROM {rows}",
+    ))  # fmt: skip
+
+
+def day(seed: int) -> Case:
+    rng = random.Random(seed)
+    noon = datetime(2026, 3, 29, 1)  # clocks change here and there
+
+    def row() -> tuple[Value, ...]:
+        number = rng.choice(EDGES) if rng.random() < 0.1 else rng.randrange(-8, 9)
+        moment = noon + timedelta(minutes=rng.randrange(-300, 300))
+        values = (
+            number,
+            rng.randrange(-8, 9),
+            date(2026, 3, rng.randint(25, 31)),
+            moment,
+            rng.randrange(5),
+        )
+        return tuple(None if rng.random() < 0.1 else value for value in values)
+
+    def rows() -> tuple[tuple[Value, ...], ...]:
+        return tuple(row() for _ in range(rng.randint(0, 6)))
+
+    tables = {}
+    for name in ("t0", "t1"):
+        came = tuple(rows() for _ in range(RUNS))
+        gone = ((), *(tuple(rng.sample(part, min(1, len(part)))) for part in came[:-1]))
+        tables[name] = TableCase(COLUMNS, True, came, gone if rng.random() < 0.4 else ())
+    query = QueryCase((Select(("1",), "t0"),), outer=text(rng))
+    return Case(f"banded-{seed}", tables, query, RUNS, early=rng.random() < 0.8)
+
+
+def uses_buckets(case: Case) -> bool:
+    """Return whether the plan that is chosen for a day joins by buckets."""
+    chosen = plan(request_of(case, 1, case.runs, Day(), case.early)).decision.chosen.extracted
+    return chosen is not None and any(
+        entry.expression is not None and entry.expression.origin == "BandedJoin"
+        for entries in chosen.solution.entries
+        for entry in entries.values()
+    )
+
+
+def test_days_with_joins_by_bands_equal_batch() -> None:
+    engine, used, kept = InterpreterEngine(), 0, 0
+    with engine.recording():
+        for seed in range(DAYS):
+            case = day(seed)
+            kept += run_case(case, engine).kept > 0
+            used += uses_buckets(case)
+    assert min(used, kept) > DAYS // 2
+
+
+@pytest.mark.spark
+def test_and_on_spark() -> None:
+    engine = PlainSparkEngine(spark_session())
+    banded = [case for case in map(day, range(DAYS, 2 * DAYS)) if uses_buckets(case)][:8]
+    assert all(run_case(case, engine).kept > 0 for case in banded if case.early)
