@@ -1,11 +1,13 @@
-"""The best plan of one method, and the best of all: methods together, each alone, and batch.
+"""The best plan of one method, and the best of all: together, some of them alone, and batch.
 
 The greedy search over all methods starts from what the temporal search finds by itself, and may end
-where no single change helps although another set of kept snapshots would. What a method keeps when
-it is planned alone is such a set. So each method is planned alone too, the search over all methods
-goes on from what it keeps, and the cheapest plan of all is returned. A method that would give the
-same memo as all together is not planned again. Under a state budget, methods are not planned alone:
-there are other seeds (``budget``), and what is looked at must not depend on the budget.
+where no single change helps although another set of kept snapshots would. What a method keeps that
+limits what may be kept, as continuous views do, is such a set. So each of these is planned alone
+too, the search over all methods goes on from what it keeps, and the cheapest plan of all is
+returned. Methods that only have fewer rules search the same space again, with less of it: of 270
+queries (TPC-H, TPC-DS, JOB) one was planned for 3 % less and one for 0.4 %, for twice the time.
+Under a state budget, no method is planned alone: there are other seeds (``budget``), and what is
+looked at must not depend on the budget.
 """
 
 from __future__ import annotations
@@ -127,7 +129,8 @@ def plan_alone(
 def plan_best(
     relation: Relation, request: PlanRequest, ids: ColumnIds, relied: Relied
 ) -> ComparedPlans:
-    """Return the cheapest plan of all methods together, of each one alone, and batch."""
+    """Return the cheapest plan of all methods together, of those that limit what may be kept, and
+    batch."""
     together = _MethodSearch(AUTO, relation, request, ids, relied)
     best = together.planned()
     spent = best.decision.evaluations
@@ -137,10 +140,8 @@ def plan_best(
     searches, apart = [together], list[MethodPlanned]()
     left_out: list[str] = []
     for method in SINGLE:
-        if method.why_not(relation, growing_sources(request)) is not None:
+        if method.keeps is None or method.why_not(relation, growing_sources(request)) is not None:
             continue
-        if method.keeps is None and _finds(best.explored) <= set(method.rule_names):
-            continue  # it would be the same memo again
         if spent >= request.settings.compare:  # so it need not be explored either
             left_out.append(method.name)
             continue
@@ -301,12 +302,6 @@ def _last_two_runs(request: PlanRequest) -> LastTwoRuns | None:
         return None
     before, after = (estimator(sources, point) for point in request.points[-2:])
     return before, after
-
-
-def _finds(explored: Explored) -> set[str]:
-    """Return the names of the method rules that have found something."""
-    found = {name for name, count in explored.trace.found.items() if count}
-    return found - {tree.name for tree in EXPLORE}
 
 
 def _seeds(one: MethodPlanned, other: MethodPlanned) -> Iterator[Seed]:

@@ -123,7 +123,7 @@ def test_an_alternative_costs_what_planning_it_alone_gives(method) -> None:
 
 
 def test_a_spent_budget_is_said() -> None:
-    path = next(p for p in QUERIES if p.stem == "q13")
+    path = next(p for p in QUERIES if p.stem == "q15")
     whole = planned(path, "half-and-half", prices=CHEAP_RUNS)
     request = replace(whole.request, settings=replace(whole.request.settings, compare=1))
     found = api.plan(request)
@@ -133,7 +133,7 @@ def test_a_spent_budget_is_said() -> None:
 
 
 def test_what_no_budget_is_left_for_is_not_explored(monkeypatch: pytest.MonkeyPatch) -> None:
-    path = next(p for p in QUERIES if p.stem == "q13")
+    path = next(p for p in QUERIES if p.stem == "q15")
     request = planned(path, "half-and-half", prices=CHEAP_RUNS).request
     request = replace(request, settings=replace(request.settings, compare=1))
     explored = Mock(side_effect=portfolio.explore)
@@ -143,7 +143,7 @@ def test_what_no_budget_is_left_for_is_not_explored(monkeypatch: pytest.MonkeyPa
 
 
 def test_nothing_is_planned_apart_where_early_work_is_as_dear_as_batch() -> None:
-    path = next(p for p in QUERIES if p.stem == "q13")
+    path = next(p for p in QUERIES if p.stem == "q15")
     cheap = planned(path, "half-and-half", prices=CHEAP_RUNS)
     assert not cheap.decision.chosen.is_batch
     assert cheap.compared.alone
