@@ -89,7 +89,11 @@ RULES = (
     Mutation(
         "not in: a subquery of rows that are drawn is read twice",
         "planner/rules/explore/counted_nulls.py",
-        "if repeats(node.right) is not Repeats.ALWAYS:", "if False:", suite=_NOT_IN,
+        "repeats(node.right) is not Repeats.ALWAYS or ", "", suite=_NOT_IN,
+    ),
+    Mutation(
+        "not in: what can fail is computed without need", "planner/rules/explore/counted_nulls.py",
+        " or not all(map(is_movable, pair))", "", suite=_NOT_IN,
     ),
     Mutation(
         "bands: the buckets beside one's own are not looked into", "planner/algebra/bands.py",

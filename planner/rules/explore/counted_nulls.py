@@ -16,8 +16,9 @@ above is pushed below the second one (:mod:`forerun.planner.rules.explore.eager_
 Bags: an anti join keeps the rows of L as often as they come, and each meets at most one of the two
 marks. NULLs: where ``n = m`` no ``y`` is NULL, and for an ``x`` that is not NULL the two conditions
 say the same. Retractions: counts and anti joins take rows back, and a NULL that goes lets the rows
-of L come. R is read twice, so it has to give the same rows each time. NOT IN over several columns
-has no such form (a NULL in one column still differs by another one), and that of a correlated
+of L come. R is read twice, so it has to give the same rows each time, and values that can fail are
+not computed where the other side has no row to compare them with. NOT IN over several columns has
+no such form (a NULL in one column still differs by another one), and that of a correlated
 subquery has an equality already.
 Source: null-aware anti join (Bellamkonda et al., "Enhanced subquery optimizations in Oracle",
 VLDB 2009), here by counts that are kept.
@@ -43,6 +44,7 @@ from forerun.planner.algebra.relational import (
 from forerun.planner.algebra.scalar import FALSE, TRUE, Call, Literal, Ref, Scalar, equals
 from forerun.planner.algebra.types import BIGINT, BOOLEAN
 from forerun.planner.props.repeatable import Repeats, repeats
+from forerun.planner.rules.normalize.safety import is_movable
 from forerun.planner.tvr.signed import ColumnIds
 
 
@@ -61,7 +63,7 @@ def _counted(node: Relation, ids: ColumnIds, growing: AbstractSet[str]) -> Relat
     pair = null_aware_pair(node)
     if pair is None or not sources(node.right) & growing:
         return None
-    if repeats(node.right) is not Repeats.ALWAYS:
+    if repeats(node.right) is not Repeats.ALWAYS or not all(map(is_movable, pair)):
         return None
     x, y = (ids.of_type(name, value.type) for name, value in zip("xy", pair, strict=True))
     left = Project(node.left, (*((c, Ref(c)) for c in node.left.columns), (x, pair[0])))
