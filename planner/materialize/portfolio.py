@@ -28,7 +28,7 @@ from forerun.planner.rules.explore import counted_values
 from forerun.planner.rules.explore.catalog import EXPLORE, LastTwoRuns
 from forerun.planner.rules.explore.small_sums import small_columns
 from forerun.planner.rules.incremental import foreign_key
-from forerun.planner.rules.methods import appended_windows
+from forerun.planner.rules.methods import appended_windows, recent_rows
 from forerun.planner.rules.methods.catalog import AUTO, SINGLE
 from forerun.planner.rules.methods.method import Method
 from forerun.planner.temporal.group_sizes import GroupSizes, estimator
@@ -215,7 +215,7 @@ class _MethodSearch:
         off, named = frozenset(request.settings.rules_off), foreign_keys(request)
         ordered = ordered_columns(request)
         off |= frozenset() if named else {foreign_key.RULE.name}  # it would be tried for nothing
-        off |= frozenset() if ordered else {appended_windows.RULE.name}
+        off |= frozenset() if ordered else {appended_windows.RULE.name, recent_rows.RULE.name}
         if "frequencies" in request.settings.flaws:
             off |= {counted_values.RULE.name}
         self._method = method

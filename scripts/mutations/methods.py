@@ -10,10 +10,13 @@ _EAGER = "planner/rules/explore/eager_aggregate.py"
 _PARTS = "planner/rules/methods/positive_negative.py"
 _APPENDED = "planner/rules/methods/appended_windows.py"
 _DAYS = ("tests/properties/test_appended_windows.py", "-m", "not spark")
+_RECENT = "planner/rules/methods/recent_rows.py"
+_RECENT_DAYS = ("tests/properties/test_recent_rows.py", "-m", "not spark")
 METHODS = (
     Mutation(
         "appended windows: nobody looks at the order", _APPENDED,
-        'Call("case", (fine, value, error), value.type)', "value", suite=_DAYS,
+        "return value_if(fine, value, OUT_OF_ORDER.format(name=order.name))", "return value",
+        suite=_DAYS,
     ),
     Mutation(
         "appended windows: rows that tie with older ones are fine", _APPENDED,
@@ -31,6 +34,35 @@ METHODS = (
     Mutation(
         "appended windows: of rows that a join brings, too", _APPENDED,
         "isinstance(node, Scan | Filter | Project)", "True", suite=("tests/plans/incremental",),
+    ),
+    Mutation(
+        "recent rows: nobody looks at the key", _RECENT,
+        "value_if(single, later, text)", "later", suite=_RECENT_DAYS,
+    ),
+    Mutation(
+        "recent rows: nobody looks at the key of the rows that were there", _RECENT,
+        "value_if(Ref(apart), FALSE, text)", "FALSE", suite=_RECENT_DAYS,
+    ),
+    Mutation(
+        "recent rows: a tie with a row that is left out is not seen", _RECENT,
+        "first, apart, most + 1)", "first, apart, max(1, most))", suite=_RECENT_DAYS,
+    ),
+    Mutation(
+        "recent rows: rows that tie have a last one", _RECENT,
+        "return is_key(closure(columns, known.dependencies), known.keys)", "return True",
+        suite=_RECENT_DAYS,
+    ),
+    Mutation(
+        "recent rows: the first rows in place of the last", _RECENT,
+        "SortKey(k.column, not k.ascending, not k.nulls_first)", "k", suite=_RECENT_DAYS,
+    ),
+    Mutation(
+        "recent rows: one row fewer than a frame looks back at", _RECENT,
+        "Literal(str(most), INT)", "Literal(str(max(1, most - 2)), INT)", suite=_RECENT_DAYS,
+    ),
+    Mutation(
+        "recent rows: the rows that were there come again", _RECENT,
+        "Project(Filter(among, Ref(came)),", "Project(among,", suite=_RECENT_DAYS,
     ),
     Mutation(
         "outer join views: who loses the last partner is taken back again",

@@ -74,19 +74,26 @@ class _Continued:
     value: Callable[[Scalar, Scalar], Scalar]
 
 
-def _fire(match: Match) -> bool:
+def appends(match: Match) -> Column | None:
+    """Return the column in whose declared order the rows of a window come, if the window has no
+    delta yet and goes on where its input does; else None."""
     memo, window = match.memo, match.expression.node
     tvr = memo.tvr_of(match.expression.group)
     if not isinstance(window, Window) or not isinstance(window.input, Reference) or tvr is None:
-        return False
+        return None
     given = tvr_of(memo, window.input)
     only_comes = given.changing and given.has_delta and given.weight is None
     if not only_comes or given.repeats is not Repeats.ALWAYS or tvr.has_delta:
-        return False
-    order = _order(memo, window)
-    if order is None or not _is_of_one_source(memo, window.input):
-        return False
+        return None
     if tvr.repeats is Repeats.CHOSEN and not is_seen_once(memo, match.expression.group, tvr.new):
+        return None
+    return _order(memo, window) if _is_of_one_source(memo, window.input) else None
+
+
+def _fire(match: Match) -> bool:
+    memo, window = match.memo, match.expression.node
+    tvr, order = memo.tvr_of(match.expression.group), appends(match)
+    if order is None or tvr is None or not isinstance(window, Window):
         return False
     known = tuple(one for _, call in window.calls if (one := _continued(call)) is not None)
     if len(known) < len(window.calls):
@@ -157,19 +164,24 @@ def _appended(
         window.calls, among, states, known, strict=True
     ):
         value = one.value(Ref(state), Ref(made))
-        items.append((column, _checked(value, Ref(count), Ref(last), order)))
+        items.append((column, in_order(value, Ref(count), Ref(last), order)))
     return Project(joined, (*((c, Ref(c)) for c in rows.columns), *items))
 
 
-def _checked(value: Scalar, count: Scalar, last: Scalar, order: Column) -> Scalar:
-    """The value of a row that comes after all that its partition had; else an error in the run."""
+def in_order(value: Scalar, count: Scalar, last: Scalar, order: Column) -> Scalar:
+    """Return the value of a row that comes after all that its partition had (``count`` rows, the
+    greatest value of the ``order`` is ``last``); else it is an error in the run."""
     none = Call("=", (_or_zero(count), _ZERO), BOOLEAN)
     after = Call(">", (Ref(order), last), BOOLEAN)
     first = (Call("isnull", (last,), BOOLEAN), Call("isnotnull", (Ref(order),), BOOLEAN))
     fine = Call("or", (none, after, conjunction(first)), BOOLEAN)
-    text = _text(OUT_OF_ORDER.format(name=order.name))
-    error = Call("cast", (Call("raise_error", (text,), BOOLEAN),), value.type)
-    return Call("case", (fine, value, error), value.type)
+    return value_if(fine, value, OUT_OF_ORDER.format(name=order.name))
+
+
+def value_if(fine: Scalar, value: Scalar, text: str) -> Scalar:
+    """Return the value where a condition holds; elsewhere it is an error with this text."""
+    error = Call("raise_error", (Literal(text, STRING),), BOOLEAN)
+    return Call("case", (fine, value, Call("cast", (error,), value.type)), value.type)
 
 
 def _or_zero(count: Scalar) -> Scalar:
@@ -202,10 +214,6 @@ def _number() -> _Continued:
         return Call("cast", (Call("+", (_or_zero(before), made), BIGINT),), made.type)
 
     return _Continued(AggregateCall("count", ()), value)
-
-
-def _text(text: str) -> Literal:
-    return Literal(text, STRING)
 
 
 RULE = MemoRule(

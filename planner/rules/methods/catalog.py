@@ -22,6 +22,7 @@ from forerun.planner.rules.methods import (
     only_partner,
     outer_join_views,
     positive_negative,
+    recent_rows,
 )
 from forerun.planner.rules.methods.domain import DOMAIN
 from forerun.planner.rules.methods.method import Method, always
@@ -42,6 +43,7 @@ IM1 = Method(
         contenders.RULE,
         changed_partitions.RULE,
         appended_windows.RULE,
+        recent_rows.RULE,
     ),
     always,
     "Tempura 4.1; delta queries as in Griffin and Libkin, SIGMOD 1995",

@@ -97,6 +97,14 @@ SOURCES = (
         rows=10**7,
         ordered_by="at",
     ),
+    table(
+        "readings",
+        "sensor bigint, at timestamp, value int",
+        changing=True,
+        rows=10**7,
+        key=("sensor", "at"),
+        ordered_by="at",
+    ),
 )
 
 
