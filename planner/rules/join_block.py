@@ -81,7 +81,7 @@ class _Reader:
         if not isinstance(given, Reference):
             raise TypeError(f"{given} is no reference")
         joined, node = given, next(self.memo.alternatives(given.group)).node
-        while isinstance(node, Project) and _only_drops(node):
+        while isinstance(node, Project) and only_drops(node):
             if not isinstance(node.input, Reference):
                 raise TypeError(f"{node.input} is no reference")
             joined = node.input
@@ -89,7 +89,8 @@ class _Reader:
         return self.branch(node, given, joined) or Leaf(next(self.counter), given)
 
 
-def _only_drops(node: Project) -> bool:
+def only_drops(node: Project) -> bool:
+    """Return whether a projection computes nothing, and hands columns on under their own ids."""
     return all(isinstance(v, Ref) and v.column.id == c.id for c, v in node.items)
 
 

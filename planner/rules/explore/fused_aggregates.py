@@ -48,6 +48,7 @@ from forerun.planner.algebra.scalar import (
 )
 from forerun.planner.algebra.types import Column, ColumnId
 from forerun.planner.props.repeatable import Repeats, repeats
+from forerun.planner.rules.join_block import only_drops
 from forerun.planner.rules.normalize.safety import is_movable
 
 Same = dict[ColumnId, Ref]
@@ -80,13 +81,9 @@ def _over_products(node: Relation) -> Relation:
 
 def _is_product(node: Relation) -> bool:
     """Return whether a node is a cross product, or drops columns of one."""
-    while isinstance(node, Project) and _only_drops(node):
+    while isinstance(node, Project) and only_drops(node):
         node = node.input
     return isinstance(node, Join) and node.kind is JoinKind.INNER and node.condition == TRUE
-
-
-def _only_drops(node: Project) -> bool:
-    return all(isinstance(v, Ref) and v.column.id == c.id for c, v in node.items)
 
 
 def _factors(product: Relation) -> tuple[Relation, ...]:

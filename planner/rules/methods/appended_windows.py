@@ -16,8 +16,8 @@ that tie in *o* have then come together. Bags: a row of dR is matched with at mo
 a partition of NULL is one, matched by ``<=>``; rows without *o* are first, so they may come into a
 new partition only. Retractions: none; of a changelog no order is declared. Numbers choose among
 rows that tie, and what is kept stays one of the right answers; they are read in one place then, as
-windows that are computed again. (The row before is not among them: which of rows that tie is the
-last would have to be known.)
+windows that are computed again. The row before is not among them, since of rows that tie one would
+have to know which is last (:mod:`forerun.planner.rules.methods.recent_rows`).
 
 Source: distributed IVM 3.2: what a step does not touch stays; the states of what later rows extend
 are those of streaming engines that go by the time of events.
