@@ -18,10 +18,12 @@ from forerun.planner.rules.incremental.memo_rules import reason
 def not_incremental(
     relation: Relation, memo: Memo, candidate: Candidate, in_use: frozenset[str]
 ) -> tuple[NotIncremental, ...]:
-    """Operators that wait for the final run, parents first, each with its reason. ``in_use``: the
-    rules that there were."""
+    """Operators of the chosen plan that wait for the final run, each with its reason: those of the
+    query, parents first, then those that the plan has in their place. ``in_use``: the rules that
+    there were."""
     waiting = []
-    early = _worked_early(memo, candidate)
+    early = _worked(memo, candidate, early=True)
+    planned = early | _worked(memo, candidate)
     reasons: dict[int, Reason | None] = {}
     nodes = list(walk(relation))
     groups = groups_of(memo, relation)
@@ -37,11 +39,20 @@ def not_incremental(
         tvr = memo.tvr_of(groups[id(node)])
         if tvr is None or not tvr.changing or not node.inputs:
             continue
+        if candidate.extracted is not None and tvr.id not in planned:
+            continue
         if tvr.id in early or not early.isdisjoint(tvr.roles.get((Role.CONTENDERS, None), ())):
             continue
         why = reasons[id(node)] or Reason.COST
         waiting.append(NotIncremental(operator=label(node), reason=why))
-    return tuple(waiting)
+    known = {tvr.id for tvr in map(memo.tvr_of, groups.values()) if tvr is not None}
+    for tvr in memo.tvrs:
+        if tvr.changing and tvr.id in planned - early - known:
+            node = next(memo.alternatives(tvr.new)).node
+            own = None if tvr.has_delta else reason(memo, node, in_use) or Reason.INPUT_WAITS
+            if node.inputs:
+                waiting.append(NotIncremental(operator=label(node), reason=own or Reason.COST))
+    return tuple(dict.fromkeys(waiting))
 
 
 def _below_whole(
@@ -56,12 +67,12 @@ def _below_whole(
     return {tvr.id for tvr in below if tvr is not None}
 
 
-def _worked_early(memo: Memo, candidate: Candidate) -> set[int]:
-    """TVRs of which some version is computed before the final run."""
+def _worked(memo: Memo, candidate: Candidate, *, early: bool = False) -> set[int]:
+    """TVRs of which the plan computes some version, with ``early`` before the final run."""
     if candidate.extracted is None:
         return set()
     last = len(candidate.extracted.solution.spans) - 1
-    groups = {group for index, group in candidate.extracted.worked if index < last}
+    groups = {group for index, group in candidate.extracted.worked if not early or index < last}
     return {
         tvr.id
         for tvr in memo.tvrs

@@ -114,6 +114,28 @@ def test_every_operator_that_waits_has_its_reason() -> None:
         assert f"{item.operator}: {item.reason} ({reason_text(item.reason)})" in text
 
 
+@pytest.mark.parametrize(
+    ("text", "without"),
+    [
+        (
+            "SELECT (SELECT COUNT(*) FROM t WHERE v < 3) AS a, (SELECT SUM(k) FROM t WHERE v > 7)"
+            " AS b",
+            "Join",
+        ),
+        ("SELECT a.k, COUNT(*) AS n FROM t a JOIN t b ON b.v < a.v + 3 AND a.v - 3 < b.v"
+         " GROUP BY a.k", "Join cross"),
+    ],
+)  # fmt: skip
+def test_what_waits_is_an_operator_of_the_plan(text: str, without: str) -> None:
+    found = planned(text, method="batch", settings=Settings(own_batch="always"))
+    shown = {line.operator for line in tree.lines(found)}
+    waiting = [item.operator for item in found.plan.not_incremental]
+    assert set(waiting) <= shown
+    assert waiting, "with these rules off, something waits"
+    assert len(waiting) == len(set(waiting))
+    assert without not in waiting
+
+
 def test_order_by_and_limit_wait_for_a_reason_of_their_own() -> None:
     found = planned("SELECT g, SUM(v) AS s FROM t GROUP BY g ORDER BY g LIMIT 3")
     reasons = {item.operator: item.reason for item in found.plan.not_incremental}
