@@ -44,6 +44,8 @@ QUERIES = {
     "FROM t0) q GROUP BY s",
     "filtered": f"SELECT k, id, r FROM (SELECT k, id, row_number() {EXACT} AS r FROM t0) q "
     "WHERE r > 2",
+    "numbered-grouped": "SELECT r, count(*) AS c, sum(m) AS s FROM (SELECT m, row_number() "
+    f"{EXACT} AS r FROM t0) q WHERE r > 1 GROUP BY r",
     "since-first": f"SELECT k, g, id, at - min(at) {EXACT} AS since FROM t0",
 }
 

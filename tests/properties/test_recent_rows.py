@@ -36,6 +36,10 @@ QUERIES = {
     "all": "SELECT id, lag(id) OVER (ORDER BY at, id) AS b FROM t0",
     "sessions": f"SELECT b IS NULL OR at - b > 3 AS starts, count(*) AS c FROM (SELECT at, lag(at) "
     f"OVER ({BY_K}) AS b FROM t0) q GROUP BY 1",
+    "gaps": "SELECT k, sum(d) AS s, max(d) AS m, count(*) AS c, count(DISTINCT d) AS e FROM (SELECT"
+    f" k, at - lag(at) OVER ({BY_K}) AS d FROM t0) q WHERE d > 0 GROUP BY k",
+    "both": "SELECT v, count(*) AS c FROM (SELECT id, lag(id) OVER (ORDER BY at, id) AS b FROM t0"
+    " UNION ALL SELECT id, n FROM t0) q LATERAL VIEW explode(array(id, b)) w AS v GROUP BY v",
 }
 
 
@@ -74,7 +78,7 @@ def test_a_day_equals_batch(name: str) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("name", ["row-before", "moving", "all"])
+@pytest.mark.parametrize("name", ["row-before", "moving", "all", "gaps"])
 def test_and_on_spark(name: str) -> None:
     assert run_case(case(name, DAYS + 1), PlainSparkEngine(spark_session())).kept > 0
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 
 from forerun.planner.algebra.relational import (
     Aggregate,
+    Filter,
+    Generate,
     Join,
     JoinKind,
     Project,
@@ -41,6 +43,10 @@ from forerun.planner.rules.incremental.rule import (
 )
 from forerun.planner.search.rule import Match, MemoRule
 from forerun.planner.tvr.signed import ColumnIds, Signed, with_weight
+
+PASSES_ON = (Project, Filter, Generate, UnionAll)
+"""Operators that read each row of their inputs once; their rules refuse what is not deterministic
+of itself."""
 
 
 def input_of(memo: Memo, reference: Reference) -> Input:
@@ -136,9 +142,13 @@ def add_delta(match: Match, tvr: Tvr, delta: Signed, origin: str) -> bool:
 
     The first delta decides whether the delta is signed. A signed one is refused where an unsigned
     one is known, which proves that nothing is taken back. A TVR whose recomputation may choose
-    other rows gets no delta; one that differs only in rounding gets only unsigned deltas."""
-    memo, ids = match.memo, match.ids
-    if tvr.repeats is Repeats.CHOSEN or (tvr.repeats is Repeats.ROUNDED and delta.weight):
+    other rows gets a delta only if nothing is taken back and it passes on what its input has
+    chosen: the rule that gave the input a delta has seen to it that nothing else reads these rows.
+    One that differs only in rounding gets only unsigned deltas."""
+    memo, ids, node = match.memo, match.ids, match.expression.node
+    if tvr.repeats is Repeats.CHOSEN and not (delta.weight is None and isinstance(node, PASSES_ON)):
+        return False
+    if tvr.repeats is Repeats.ROUNDED and delta.weight:
         return False
     known = tvr.edges.get((Version.DELTA, View.ROWS))
     if known is None:
