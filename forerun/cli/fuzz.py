@@ -30,9 +30,14 @@ def run(
     """Fuzz a report, show what was found, and return the exit code."""
     if day.is_group:
         raise RequestError("fuzz looks at one report", hint="Name one SQL file.")
-    if day.orders:
+    if day.declared.orders:
         raise RequestError(
             "fuzz has rows come in any order", hint="Leave --ordered-by out: it would not hold."
+        )
+    if day.declared.keys:
+        raise RequestError(
+            "fuzz draws rows of which several are the same",
+            hint="Leave --key out: it would not hold.",
         )
     tables, changing = read_day_tables(day.tables, [day.report.sql], day.changing)
     changing = changing or frozenset(tables)
@@ -49,7 +54,7 @@ def run(
         real={name: read_real(table) for name, table in tables.items()},
         changing=changing,
         changelogs=named,
-        foreign_keys=day.foreign_keys,
+        foreign_keys=day.declared.foreign_keys,
         folder=folder,
     )
     counts: Counter[str] = Counter()

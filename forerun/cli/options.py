@@ -23,16 +23,14 @@ from forerun.include.reports.clock import parse_day
 from forerun.include.reports.parameters import Parameter, day_parameters, parse_parameters
 from forerun.include.reports.sizes import parse_bytes
 from forerun.include.reports.spec import MOST_SAMPLED
-from forerun.planner.contract.plan_v1 import ReliedForeignKey
 from forerun.planner.errors import RequestError
 from forerun.planner.request import Method, PlanRequest, Problem, Settings, TimePoint
 from forerun.planner.sql.syntax.table_names import tables_read
+from forerun.simulation.declared import NOTHING_DECLARED, Declared, parse_declared
 from forerun.simulation.planning import (
     ProblemName,
     Report,
     build_request,
-    parse_foreign_key,
-    parse_orders,
     parse_points,
     parse_problem,
     parse_rules,
@@ -73,8 +71,7 @@ class CheckedDay:
     sample: int | None
     report_date: date | None
     own_parameters: tuple[Parameter, ...]
-    foreign_keys: tuple[ReliedForeignKey, ...] = ()
-    orders: tuple[tuple[str, str], ...] = ()
+    declared: Declared = NOTHING_DECLARED
     choose: int | None = None
 
     @property
@@ -110,8 +107,7 @@ class CheckedDay:
                 settings=self.settings,
                 sample=self.sample,
                 parameters=self.parameters,
-                foreign_keys=self.foreign_keys,
-                orders=self.orders,
+                declared=self.declared,
             )
             found.append(request)
         return tuple(found)
@@ -212,6 +208,15 @@ class DayOptions:
         ),
     ] = None
 
+    key: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--key",
+            metavar="TABLE.COLUMN",
+            help="No two rows of TABLE have the same COLUMN. Runs that rely on it verify it. Of "
+            "several columns: TABLE.A,B. May be given several times.",
+        ),
+    ] = None
     foreign_key: Annotated[
         list[str] | None,
         typer.Option(
@@ -261,8 +266,12 @@ class DayOptions:
             report_date=parse_day(self.date) if self.date else None,
             own_parameters=parse_parameters(self.param or ()),
             choose=self.choose,
-            foreign_keys=tuple(map(parse_foreign_key, self.foreign_key or ())),
-            orders=parse_orders(self.ordered_by or (), self.tables),
+            declared=parse_declared(
+                self.tables,
+                keys=self.key or (),
+                foreign_keys=self.foreign_key or (),
+                orders=self.ordered_by or (),
+            ),
         )
 
 

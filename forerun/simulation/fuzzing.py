@@ -25,6 +25,7 @@ from forerun.planner.request import Method, TimePoint
 from forerun.simulation import second_opinion
 from forerun.simulation.accounts import DayAccount
 from forerun.simulation.day import simulate
+from forerun.simulation.declared import Declared
 from forerun.simulation.deliveries import Correlation
 from forerun.simulation.invented import RealTable, invent, rows_at, write_tables
 from forerun.simulation.running import Runner, scratch_folder
@@ -142,7 +143,7 @@ class Fuzz:
             work=work,
             store=str(work / "store"),
             method=day.method,
-            foreign_keys=self.foreign_keys,
+            declared=Declared(foreign_keys=self.foreign_keys),
             changelogs=day.changelogs,
         )
 

@@ -13,7 +13,7 @@ from forerun.include.machine.settings import allowed_functions
 from forerun.include.sources.samples import Drawable, with_samples
 from forerun.include.sources.statistics import column_stats, with_overlaps
 from forerun.planner.algebra.types import parse_type
-from forerun.planner.contract.plan_v1 import ForeignKey, Parameter, ReliedForeignKey
+from forerun.planner.contract.plan_v1 import Parameter
 from forerun.planner.errors import ForerunError, RequestError
 from forerun.planner.request import (
     PDW,
@@ -23,11 +23,11 @@ from forerun.planner.request import (
     Settings,
     Source,
     SourceColumn,
-    SourceForeignKey,
     TimePoint,
     ivm,
 )
 from forerun.planner.sql.syntax.table_names import tables_read
+from forerun.simulation.declared import NOTHING_DECLARED, Declared
 from forerun.simulation.tables import CHANGING_ROWS, Table, list_tables
 
 
@@ -143,68 +143,6 @@ def parse_problem(name: ProblemName, results_at: str | None, runs: int) -> Probl
     return Problem(results_at=tuple(sorted({int(run) for run in wanted})))
 
 
-def parse_foreign_key(text: str) -> ReliedForeignKey:
-    """A foreign key from ``child.a,b=parent.c,d``."""
-    child, _, parent = text.partition("=")
-    one, _, columns = child.strip().partition(".")
-    other, _, parent_columns = parent.strip().partition(".")
-    mine, theirs = (
-        tuple(part.strip() for part in names.split(",")) for names in (columns, parent_columns)
-    )
-    if not (one and other and all(mine) and len(mine) == len(theirs)):
-        raise RequestError(
-            f"--foreign-key {text!r} is not of the form child.column=parent.column",
-            hint="For example --foreign-key lineitem.l_orderkey=orders.o_orderkey; of several "
-            "columns child.a,b=parent.c,d.",
-        )
-    key = ForeignKey(columns=mine, parent=other, parent_columns=theirs)
-    return ReliedForeignKey(source=one, key=key)
-
-
-def with_foreign_keys(
-    found: tuple[Source, ...], keys: Iterable[ReliedForeignKey]
-) -> tuple[Source, ...]:
-    """The sources with those foreign keys that are between two of them, as for every query of a
-    group the same are named."""
-    names = {source.name for source in found}
-    declared = [one for one in keys if {one.source, one.key.parent} <= names]
-    return tuple(
-        replace(
-            source,
-            foreign_keys=tuple(
-                SourceForeignKey(key=one.key) for one in declared if one.source == source.name
-            ),
-        )
-        for source in found
-    )
-
-
-def parse_orders(texts: Iterable[str], folder: Path) -> tuple[tuple[str, str], ...]:
-    """Tables of a folder, each with the column in whose order its rows come, from
-    ``table.column``."""
-    found: dict[str, str] = {}
-    for text in texts:
-        table, _, column = (part.strip() for part in text.partition("."))
-        if not table or not column or table in found:
-            raise RequestError(
-                f"--ordered-by {text!r} is not of the form table.column, once for each table",
-                hint="For example --ordered-by clicks.at.",
-            )
-        if table not in (there := list_tables(folder)):
-            raise RequestError(
-                f"--ordered-by names the table {table}, which is not in {folder}",
-                hint=f"Its tables are {', '.join(there)}.",
-            )
-        found[table] = column
-    return tuple(found.items())
-
-
-def with_orders(found: tuple[Source, ...], orders: Iterable[tuple[str, str]]) -> tuple[Source, ...]:
-    """The sources with the columns in whose order they are declared to come."""
-    columns = dict(orders)
-    return tuple(replace(one, ordered_by=columns.get(one.name, "")) for one in found)
-
-
 def parse_rules(text: str | None) -> tuple[str, ...]:
     """Names of rules to switch off, each once. Raises :class:`RequestError` for one that there is
     not, with all that there are."""
@@ -296,13 +234,12 @@ def build_request(  # noqa: PLR0913 - the options of a command
     settings: Settings | None = None,
     sample: int | None = None,
     parameters: tuple[Parameter, ...] = (),
-    foreign_keys: tuple[ReliedForeignKey, ...] = (),
-    orders: tuple[tuple[str, str], ...] = (),
+    declared: Declared = NOTHING_DECLARED,
 ) -> PlanRequest:
     """The planning request of a whole day, before its first run. ``sample``: so many rows of each
     table are drawn at random, 0 for none, None where a filter is guessed."""
     found = with_overlaps(
-        with_orders(with_foreign_keys(with_statistics(tables, changing), foreign_keys), orders),
+        declared.of(with_statistics(tables, changing)),
         {name: table.footers for name, table in tables.items()},
     )
     return PlanRequest(

@@ -18,8 +18,8 @@ from forerun.include.reports.parameters import Parameter
 from forerun.include.reports.spec import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
 from forerun.include.runs.prepare import open_generation
 from forerun.include.stores.opening import open_store
-from forerun.planner.contract.plan_v1 import ReliedForeignKey
 from forerun.planner.request import PDW, Method, Problem, Settings, TimePoint, ivm
+from forerun.simulation.declared import NOTHING_DECLARED, Declared
 from forerun.simulation.deliveries import Correlation, Splitter
 from forerun.simulation.plain import PlainQuery
 from forerun.simulation.planning import report_name
@@ -55,10 +55,8 @@ class Simulation:
     settings: Settings = field(default_factory=Settings)
     sample: int | None = None
     """Rows that are drawn of each source, as :attr:`SourceSpec.sample`."""
-    foreign_keys: tuple[ReliedForeignKey, ...] = ()
-    """What is declared of the tables; a report has those between two that it reads."""
-    orders: tuple[tuple[str, str], ...] = ()
-    """Tables, each with the column in whose order its rows come; see :class:`Splitter`."""
+    declared: Declared = NOTHING_DECLARED
+    """Rows come in a declared order; see :class:`Splitter`."""
     changelogs: frozenset[str] = frozenset()
     """Tables whose deliveries also take rows back, see :mod:`forerun.simulation.updates`."""
     day: date | None = None
@@ -87,7 +85,12 @@ def write_deliveries(
     """Split the changing tables, link the static ones; rows there at each run, by table."""
     fractions = tuple(point.arrived for point in what.points)
     splitter = Splitter(
-        what.tables, fractions, what.seed, what.correlations, what.changelogs, dict(what.orders)
+        what.tables,
+        fractions,
+        what.seed,
+        what.correlations,
+        what.changelogs,
+        dict(what.declared.orders),
     )
     rows: dict[str, tuple[int, ...]] = {}
     for name in used:
@@ -167,12 +170,9 @@ def spec_of(what: Simulation, used: Sequence[str]) -> ReportSpec:
                 complete_when=ClockTime() if name in what.changing else None,
                 allow_empty=True,
                 sample=what.sample,
-                ordered_by=dict(what.orders).get(name, ""),
-                foreign_keys=tuple(
-                    one.key
-                    for one in what.foreign_keys
-                    if one.source == name and one.key.parent in used
-                ),
+                ordered_by=dict(what.declared.orders).get(name, ""),
+                key=dict(what.declared.keys).get(name, ()),
+                foreign_keys=what.declared.foreign_keys_of(name, used),
             )
             for name in used
         ),

@@ -11,13 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from forerun.planner.errors import RequestError
+from forerun.simulation.declared import parse_declared
 from forerun.simulation.deliveries import (
     Correlation,
     Splitter,
     check_correlations,
     parse_correlation,
 )
-from forerun.simulation.planning import parse_orders
 from forerun.simulation.tables import Table, find_tables
 
 ARRIVED = (0.58, 0.79, 1.0)
@@ -82,13 +82,19 @@ def test_an_order_that_there_cannot_be_is_refused(tmp_path: Path) -> None:
             splitter.write("t", tmp_path / "out")
 
 
-def test_orders_name_tables_that_are_there_once(tmp_path: Path) -> None:
+def test_what_is_declared_names_tables_that_are_there_once(tmp_path: Path) -> None:
     write(tmp_path, t={"a": [1]})
-    assert parse_orders([" t.a "], tmp_path) == (("t", "a"),)
-    for texts, says in ((["t"], "not of the form"), (["t.a", "t.b"], "once for each"),
-                        (["u.a"], "table u, which is not in")):  # fmt: skip
-        with pytest.raises(RequestError, match=says):
-            parse_orders(texts, tmp_path)
+    nothing = {"keys": (), "foreign_keys": (), "orders": ()}
+    read = parse_declared(tmp_path, **{**nothing, "keys": [" t.a, b "], "orders": [" t.a "]})
+    assert read.orders == (("t", "a"),)
+    assert read.keys == (("t", ("a", "b")),)
+    for option, named in (("orders", "--ordered-by"), ("keys", "--key")):
+        for texts, says in ((["t"], "not of the form"), (["t.a", "t.b"], "once for each"),
+                            (["u.a"], "table u, which is not in")):  # fmt: skip
+            with pytest.raises(RequestError, match=f"{named} .*{says}"):
+                parse_declared(tmp_path, **{**nothing, option: texts})
+    with pytest.raises(RequestError, match="not of the form"):
+        parse_declared(tmp_path, **{**nothing, "orders": ["t.a,b"]})
 
 
 def test_a_delivery_without_rows_is_no_file(tmp_path: Path) -> None:

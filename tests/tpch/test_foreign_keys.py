@@ -20,7 +20,7 @@ from forerun.planner.cost.constants import MICRO
 from forerun.planner.memo.relying import Relying
 from forerun.planner.memo.tree import original
 from forerun.planner.request import PlanRequest, Settings, Source, TimePoint
-from forerun.simulation.planning import parse_foreign_key, with_foreign_keys
+from forerun.simulation.declared import Declared, parse_foreign_key
 from tests.datadriven import Block, Case, cases, check
 from tests.planner.chosen_rules import chosen_expressions
 from tests.planner.sql.tpch import SOURCES
@@ -40,7 +40,7 @@ def planned(query: str, overlap: float | None) -> PlanResult:
     """The day of a query; ``overlap`` is that of the foreign keys, None without any."""
     found = tuple(at_scale_10(replace(one, changing=one.name in GROWING)) for one in SOURCES)
     if overlap is not None:
-        declared = with_foreign_keys(found, map(parse_foreign_key, KEYS))
+        declared = Declared(foreign_keys=tuple(map(parse_foreign_key, KEYS))).of(found)
         found = tuple(_overlapping(source, overlap) for source in declared)
     return plan(
         PlanRequest(
