@@ -13,7 +13,7 @@ STAMPS := $(CURDIR)/.forerun/stamps
 STORE ?= file
 SCALE ?=
 
-.PHONY: help setup jars s3-server kafka postgres cds lock format check docs unit test test-all matrix mutate demo up bench-smoke bench-tpch bench-analysts bench-tpcds bench-plan bench-methods bench-scale bench-night bench-backfill bench-repair bench-rolling bench-prices bench-samples bench-sources bench-wrong bench-late bench-schedule bench-choosing bench-streaming clean
+.PHONY: help setup jars s3-server kafka registry postgres cds lock format check docs unit test test-all matrix mutate demo up bench-smoke bench-tpch bench-analysts bench-tpcds bench-plan bench-methods bench-scale bench-night bench-backfill bench-repair bench-rolling bench-prices bench-samples bench-sources bench-wrong bench-late bench-schedule bench-choosing bench-streaming clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ s3-server: ## a local S3 server (VersityGW) where Go is installed
 kafka: $(STAMPS)/java ## a broker of Kafka for the tests (Maven, 43 MB)
 	@scripts/kafka.sh
 
+registry: $(STAMPS)/java ## a schema registry for the long tests of topics with Avro (Maven, 104 MB)
+	@scripts/registry.sh
+
 postgres: ## the PostgreSQL server of the distribution, if there is none: for make up and the tests
 	@scripts/postgres.sh
 
@@ -76,7 +79,7 @@ test: setup jars s3-server kafka postgres ## all tests but the long suites: 18 m
 test: WHICH := and not slow
 test: CHECKED := $(if $(filter check,$(MAKECMDGOALS)),$(addprefix --checked=,tests/meta $(UNIT)))
 
-test-all: setup jars s3-server kafka postgres ## every test
+test-all: setup jars s3-server kafka registry postgres ## every test
 
 # A process has one Spark session, with a JVM or through Spark Connect (as the cluster's tests have).
 # Tests without a JVM run three files at a time; beside them, one after the other, those that start

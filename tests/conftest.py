@@ -12,6 +12,7 @@ from forerun.include.machine import jvm
 from forerun.planner.gc_pause import THRESHOLDS
 from tests.kafka_broker import broker, shop
 from tests.postgresql_server import database, warehouse
+from tests.registry_server import registry
 from tests.s3_servers import moto_bucket, moto_server, store_uri, versitygw_server
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "database",
     "moto_bucket",
     "moto_server",
+    "registry",
     "shop",
     "store_uri",
     "versitygw_server",

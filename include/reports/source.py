@@ -50,9 +50,9 @@ class SourceSpec:
     """The declared schema, in Spark's types; files that differ from it are refused."""
     format: str = "parquet"
     """The format of the files, ``parquet``, ``csv`` or ``json`` (an object in each line); or
-    ``kafka``, a topic whose messages are such objects, with the path ``kafka://shop/orders`` for
-    the topic ``orders`` of the server that the Airflow connection ``shop`` names; or
-    ``postgresql``, a table with the path ``postgresql://shop/public.orders``; or
+    ``kafka``, a topic whose messages are such objects or records of Avro, with the path
+    ``kafka://shop/orders`` for the topic ``orders`` of the server that the Airflow connection
+    ``shop`` names; or ``postgresql``, a table with the path ``postgresql://shop/public.orders``; or
     ``delta`` or ``iceberg``, a table whose log says which files are in it. Its path is the folder
     of the table, and may go on with partitions of it: ``/lake/sales/dt={ds}`` reads those rows of
     the table in ``/lake/sales`` alone."""

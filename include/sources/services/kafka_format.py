@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from forerun.include.sources.files import (
     Asked,
@@ -28,9 +28,9 @@ from forerun.include.sources.files import (
 )
 from forerun.include.sources.parquet.format import ParquetFormat
 from forerun.include.sources.raw import Raw
+from forerun.include.sources.services.kafka_messages import MessageReader, message_reader
 from forerun.include.sources.services.kafka_topic import Offsets, Topic, open_topic
-from forerun.include.sources.texts.json_objects import refuse_line, rows_of, schema_of
-from forerun.include.sources.unread import SourceChangedError, SourceFileError
+from forerun.include.sources.unread import SourceChangedError
 from forerun.include.state.records import PinnedFile
 from forerun.include.stores.store import StoredFile
 from forerun.planner.contract import ColumnSpec
@@ -44,13 +44,6 @@ _RANGE = re.compile(r"/(\d{4}-\d\d-\d\d)/(\d+)/(\d+)-(\d+)(!?)(\??)\Z", re.ASCII
 message of the day comes after it, and whether some before it may have been lost."""
 _ROWS = 200_000
 """Messages that are parsed at once."""
-_OF_MESSAGE = {
-    "_partition": "INT",
-    "_offset": "BIGINT",
-    "_timestamp": "TIMESTAMP",
-    "_key": "STRING",
-}
-"""Columns that a message has beside those of its value, if they are declared, and their types."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -228,101 +221,18 @@ def _read(
     import pyarrow as pa
 
     place = f"{topic.uri}, partition {one.partition}"
-    values = [column for column in declared if column.name not in _OF_MESSAGE]
-    for column in declared:
-        if (kind := _OF_MESSAGE.get(column.name, column.type)) != column.type:
-            raise SourceFileError(
-                f"{place}: the column {column.name} of a message is {kind}, and declared "
-                f"{column.type}",
-                hint=f"Declare it {kind}.",
-            )
-    held = schema_of(place, declared)
-    batches = _batches(topic, one, values, held, ignores=ignores)
-    return pa.RecordBatchReader.from_batches(held, batches)
+    reader = message_reader(topic.uri, topic.registry, place, declared, ignores=ignores)
+    return pa.RecordBatchReader.from_batches(reader.held, _batches(topic, one, reader))
 
 
-def _batches(
-    topic: Topic, one: _Range, values: Sequence[ColumnSpec], held: pa.Schema, *, ignores: bool
-) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a range. ``values``: the columns that the values of messages have."""
+def _batches(topic: Topic, one: _Range, reader: MessageReader) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a range."""
     waiting: list[Message] = []
     if one.first < one.end:
         for taken in topic.messages(one.partition, one.first, one.end):
             waiting += taken
             if len(waiting) >= _ROWS:
-                yield from _rows(topic.uri, waiting, values, held, ignores=ignores)
+                yield from reader.rows(waiting)
                 waiting = []
     if waiting:
-        yield from _rows(topic.uri, waiting, values, held, ignores=ignores)
-
-
-def _rows(
-    uri: str,
-    messages: Sequence[Message],
-    values: Sequence[ColumnSpec],
-    held: pa.Schema,
-    *,
-    ignores: bool,
-) -> list[pa.RecordBatch]:
-    import pyarrow as pa
-
-    schema = pa.schema([held.field(column.name) for column in values])
-    lines = [_line(uri, message) for message in messages]
-    try:
-        rows = rows_of(b"".join(lines), schema, ignores=ignores)
-    except ValueError as error:
-        for message, line in zip(messages, lines, strict=True):
-            refuse_line(_place(uri, message), line[:-1], schema, values, ignores=ignores)
-        raise SourceFileError(
-            f"{_place(uri, messages[0])}, or one after it: {error}",
-            hint="Write one object of JSON in each message, in UTF-8.",
-        ) from None
-    named = {name: rows.column(name) for name in rows.column_names}
-    for name in held.names:
-        if name not in named:
-            found = [_of_message(uri, message, name) for message in messages]
-            named[name] = pa.chunked_array([pa.array(found, held.field(name).type)])
-    columns = [named[name] for name in held.names]
-    batches: list[pa.RecordBatch] = pa.Table.from_arrays(columns, schema=held).to_batches()
-    return batches
-
-
-def _line(uri: str, message: Message) -> bytes:
-    """Return the value of a message as a line."""
-    value = message.value()
-    if not value or not value.strip():
-        raise SourceFileError(
-            f"{_place(uri, message)}: a message without a value",
-            hint="Messages are rows, each an object of JSON. Values that mean that a key is gone "
-            "are those of a compacted topic, which is not read.",
-        )
-    if value[0] == 0:
-        raise SourceFileError(
-            f"{_place(uri, message)}: no JSON, but the mark of a schema registry (Avro, Protobuf)",
-            hint="Let the topic have JSON.",
-        )
-    return value.replace(b"\n", b" ") + b"\n"
-
-
-def _of_message(uri: str, message: Message, name: str) -> Any:
-    match name:
-        case "_partition":
-            return message.partition()
-        case "_offset":
-            return message.offset()
-        case "_timestamp":
-            kind, milliseconds = message.timestamp()
-            return None if kind == 0 else milliseconds * 1000
-        case _:
-            key = message.key()
-            try:
-                return key.decode() if isinstance(key, bytes) else key
-            except UnicodeDecodeError:
-                raise SourceFileError(
-                    f"{_place(uri, message)}: the key is no text in UTF-8",
-                    hint="Leave the column _key out.",
-                ) from None
-
-
-def _place(uri: str, message: Message) -> str:
-    return f"{uri}, partition {message.partition()}, offset {message.offset()}"
+        yield from reader.rows(waiting)

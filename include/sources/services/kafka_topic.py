@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from forerun.include.machine.connections import connection
 from forerun.include.reports.places import split_service
 from forerun.include.sources.files import SourcePathError
+from forerun.include.sources.services.schema_registry import PREFIX, SchemaRegistry
 from forerun.include.sources.services.service_error import ServiceError
 
 if TYPE_CHECKING:
@@ -42,14 +43,15 @@ class Offsets:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic, and the configuration of librdkafka by which it is reached. ``identity`` tells it
-    from one that is created anew under its name."""
+    """A topic, the configuration of librdkafka by which it is reached, and the registry of schemas
+    that its messages name. ``identity`` tells it from one that is created anew under its name."""
 
     uri: str
     name: str
     identity: str
     partitions: tuple[int, ...]
     config: Mapping[str, Any]
+    registry: SchemaRegistry
 
     def offsets(self, instants: Sequence[datetime]) -> dict[int, Offsets]:
         """Return the offsets of all partitions now, and at these instants: of each the first
@@ -159,7 +161,7 @@ def open_topic(uri: str) -> Topic:
     from confluent_kafka.admin import ConfigResource, ResourceType  # type: ignore[attr-defined]
 
     at, name = split_service(uri)
-    config = _config(uri, at)
+    config, registry = _config(uri, at)
     with _said(uri):
         admin = _admin(config)
         cluster = admin.describe_cluster(request_timeout=_TIMEOUT_S).result()
@@ -175,14 +177,17 @@ def open_topic(uri: str) -> Topic:
             "topic holds into a table.",
         )
     identity = f"{cluster.cluster_id}/{found.topic_id}"
-    return Topic(uri, name, identity, tuple(sorted(p.id for p in found.partitions)), config)
+    partitions = tuple(sorted(partition.id for partition in found.partitions))
+    return Topic(uri, name, identity, partitions, config, registry)
 
 
-def _config(uri: str, name: str) -> dict[str, Any]:
+def _config(uri: str, name: str) -> tuple[dict[str, Any], SchemaRegistry]:
     """Return the configuration that a connection of type ``kafka`` has in its extra, as Airflow's
-    provider for Kafka reads it."""
+    provider for Kafka reads it, and the schema registry that it names beside it."""
     found = connection(name)
-    config = dict(found.extra)
+    registry = {key.removeprefix(PREFIX): value for key, value in found.extra.items()
+                if key.startswith(PREFIX)}  # fmt: skip
+    config = {key: value for key, value in found.extra.items() if not key.startswith(PREFIX)}
     if found.host:
         config.setdefault("bootstrap.servers", f"{found.host}:{found.port or 9092}")
     if not config.get("bootstrap.servers"):
@@ -192,7 +197,7 @@ def _config(uri: str, name: str) -> dict[str, Any]:
         )
     for setting in ("group.id", "auto.offset.reset", "enable.auto.commit", "isolation.level"):
         config.pop(setting, None)  # of a consumer that keeps its place in the brokers
-    return config
+    return config, SchemaRegistry(name, registry)
 
 
 def _admin(config: Mapping[str, Any]) -> AdminClient:

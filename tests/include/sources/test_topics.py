@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
+import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka.schema_registry import Schema, SchemaReference, SchemaRegistryClient
+from confluent_kafka.schema_registry.avro import AvroSerializer
+from confluent_kafka.serialization import MessageField, SerializationContext
 
 from forerun.include.reports.complete_when import ClockTime, MarkerFile
 from forerun.include.reports.fields import SpecError
@@ -33,6 +38,7 @@ HOUR = 3600
 NOW = dt.datetime(2026, 3, 2, tzinfo=dt.UTC)
 TODAY = dt.datetime.now(dt.UTC).date()
 K = ColumnSpec(name="k", type="BIGINT")
+OBJECT = {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"}
 _NAMES = itertools.count(1)
 
 
@@ -285,7 +291,8 @@ def test_many_messages_are_read_in_parts(
     [
         (b"", "offset 1: a message without a value"),
         (b"  ", "offset 1: a message without a value"),
-        (b"\0\0\0\0\1{}", "the mark of a schema registry"),
+        (b"\0\0\0\0\1{}", "offset 1: no JSON, but the mark of a schema registry"),
+        (b"\0\0", "offset 1: a line that is no object"),
         (b'{"k": "x"}', "offset 1, column k BIGINT"),
         (b'{"k": 1}{"k": 2}', "offset 1: 2 objects in 1 lines"),
         (b"[1]", "offset 1: a line that is no object"),
@@ -300,6 +307,98 @@ def test_a_message_that_is_no_row_is_named(
     name = topic(shop)
     shop.send(name, {"k": 0}, value, {"k": 2}, at=BEGIN)
     with pytest.raises(SourceFileError, match=match):
+        pin(store, source(name))
+
+
+def _with_registry(broker: Broker, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    settings = json.loads(broker.connection)
+    settings["extra"] |= {"schema.registry.url": address, "schema.registry.max.retries": 0}
+    monkeypatch.setenv("AIRFLOW_CONN_SHOP", json.dumps(settings))
+
+
+def _serialized(address: str, topic: str, schema: Schema, rows: Sequence[Any]) -> list[bytes]:
+    """The values of rows, as a producer with a registry writes them."""
+    client = SchemaRegistryClient({"url": address})
+    serialize = AvroSerializer(client, schema)
+    where = SerializationContext(topic, MessageField.VALUE)
+    return [serialize(row, where) for row in rows]
+
+
+def _row(*fields: tuple[str, Any], name: str = "row") -> str:
+    listed = [{"name": name, "type": kind, "default": None} if "null" in kind else
+              {"name": name, "type": kind} for name, kind in fields]  # fmt: skip
+    return json.dumps({"type": "record", "name": name, "fields": listed})
+
+
+@pytest.mark.slow
+def test_messages_of_a_schema_registry(
+    shop: Broker, registry: str, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two schemas, of which one refers to a third, and of JSON with and without a mark."""
+    _with_registry(shop, monkeypatch, registry)
+    name, client = topic(shop), SchemaRegistryClient({"url": registry})
+    first = Schema(_row(("k", "long")), "AVRO")
+    client.register_schema("money", Schema(_row(("cents", "int"), name="money"), "AVRO"))
+    refers = [SchemaReference("money", "money", 1)]
+    at = {"type": "long", "logicalType": "timestamp-millis"}
+    later = Schema(
+        _row(("k", "long"), ("p", ["null", "money"]), ("t", ["null", at])), "AVRO", refers
+    )
+    moment = dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC)
+    as_json = client.register_schema(f"{name}-json", Schema(json.dumps(OBJECT), "JSON"))
+    values = (
+        *_serialized(registry, name, first, [{"k": 0}, {"k": 1}]),
+        {"k": 2, "t": "2026-03-01T12:00:00Z"},
+        *_serialized(registry, name, later, [{"k": 3, "p": {"cents": 5}, "t": moment}, {"k": 4}]),
+        b"\0" + as_json.to_bytes(4) + b'{"k": 5}',
+    )
+    shop.send(name, *values, at=BEGIN)
+    columns = [ColumnSpec(name=name, type=kind) for name, kind in (
+        ("k", "BIGINT"), ("p", "STRUCT<cents: INT>"), ("t", "TIMESTAMP"), ("_offset", "BIGINT")
+    )]  # fmt: skip
+    spec = source(name, columns=tuple(columns))
+    assert rows(pin(store, spec), "k", "_offset") == [(k, k) for k in range(6)]
+    by_number = {row[0]: row[1:] for row in rows(pin(store, spec), "k", "p", "t")}
+    assert by_number == {
+        **dict.fromkeys((0, 1, 4, 5), (None, None)),
+        2: (None, moment),
+        3: ({"cents": 5}, moment),
+    }
+
+
+@pytest.mark.slow
+def test_a_message_whose_schema_does_not_fit_is_named(
+    shop: Broker, registry: str, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _with_registry(shop, monkeypatch, registry)
+    client = SchemaRegistryClient({"url": registry})
+    proto = 'syntax = "proto3"; message M { int64 k = 1; }'
+    as_proto = client.register_schema("proto", Schema(proto, "PROTOBUF"))
+    number = client.register_schema("whole", Schema(_row(("k", "long")), "AVRO"))
+    text = client.register_schema("text", Schema(_row(("k", "string")), "AVRO"))
+    for value, says in (
+        (b"\0" + (10**6).to_bytes(4) + b"\2", "the schema 1000000 is not in the registry"),
+        (b"\0" + as_proto.to_bytes(4) + b"\0\x08\1", "offset 1: a value of Protobuf"),
+        (b"\0" + text.to_bytes(4) + b"\2a", "its schema has for k, declared BIGINT: string"),
+        (b"\0" + number.to_bytes(4) + b"\2\2", "offset 1: 1 bytes more than a value"),
+        (b"\0" + number.to_bytes(4), "offset 1: no value of its schema"),
+    ):  # fmt: skip
+        name = topic(shop)
+        shop.send(name, {"k": 0}, value, {"k": 2}, at=BEGIN)
+        with pytest.raises(SourceFileError, match=says):
+            pin(store, source(name))
+
+
+def test_a_registry_that_does_not_answer_is_said(
+    shop: Broker, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = topic(shop)
+    shop.send(name, b"\0\0\0\0\1\2", at=BEGIN)
+    _with_registry(shop, monkeypatch, "http://127.0.0.1:1")
+    with pytest.raises(ServiceError, match="the schema registry of the connection shop does not"):
+        pin(store, source(name))
+    _with_registry(shop, monkeypatch, "no address")
+    with pytest.raises(ServiceError, match="the connection shop"):
         pin(store, source(name))
 
 

@@ -117,13 +117,8 @@ def test_every_operator_that_waits_has_its_reason() -> None:
 @pytest.mark.parametrize(
     ("text", "without"),
     [
-        (
-            "SELECT (SELECT COUNT(*) FROM t WHERE v < 3) AS a, (SELECT SUM(k) FROM t WHERE v > 7)"
-            " AS b",
-            "Join",
-        ),
-        ("SELECT a.k, COUNT(*) AS n FROM t a JOIN t b ON b.v < a.v + 3 AND a.v - 3 < b.v"
-         " GROUP BY a.k", "Join cross"),
+        ("SELECT (SELECT COUNT(*) FROM t WHERE v < 3) a, (SELECT SUM(k) FROM t WHERE v > 7)", "Join"),
+        ("SELECT a.k FROM t a JOIN t b ON b.v < a.v + 3 AND a.v - 3 < b.v", "Join cross"),
     ],
 )  # fmt: skip
 def test_what_waits_is_an_operator_of_the_plan(text: str, without: str) -> None:
