@@ -117,7 +117,7 @@ def test_every_operator_that_waits_has_its_reason() -> None:
 @pytest.mark.parametrize(
     ("text", "without"),
     [
-        ("SELECT (SELECT COUNT(*) FROM t WHERE v < 3) a, (SELECT SUM(k) FROM t WHERE v > 7)", "Join"),
+        ("SELECT (SELECT COUNT(*) FROM t WHERE v < 3), (SELECT SUM(k) FROM t WHERE v > 7)", "Join"),
         ("SELECT a.k FROM t a JOIN t b ON b.v < a.v + 3 AND a.v - 3 < b.v", "Join cross"),
     ],
 )  # fmt: skip
