@@ -43,7 +43,11 @@ class Database:
 
 @pytest.fixture(scope="session")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
-    with local_postgres(tmp_path_factory.mktemp("postgresql") / "log") as found:
+    with local_postgres(
+        tmp_path_factory.mktemp("postgresql") / "log",
+        "wal_level=logical",
+        "max_replication_slots=50",
+    ) as found:
         parts = urlsplit(found.url)
         yield Database(parse_qs(parts.query)["host"][0], parts.username or "")
 

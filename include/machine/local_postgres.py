@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,8 +60,9 @@ def programs() -> Path | None:
 
 
 @contextmanager
-def local_postgres(log: Path) -> Iterator[LocalPostgres]:
-    """Run a server for the duration of the block. ``log`` gets what it says.
+def local_postgres(log: Path, *settings: str) -> Iterator[LocalPostgres]:
+    """Run a server for the duration of the block. ``log`` gets what it says; ``settings`` are more
+    of its own, such as ``wal_level=logical``.
 
     Raises :class:`LocalPostgresError` with the server's own words if it does not come up.
     """
@@ -81,7 +82,7 @@ def local_postgres(log: Path) -> Iterator[LocalPostgres]:
         _make_cluster(at, folder, account, user)
         server = start(
             "PostgreSQL",
-            [str(at / "postgres"), "-D", str(folder / "data"), "-k", name, *_options()],
+            [str(at / "postgres"), "-D", str(folder / "data"), "-k", name, *_options(settings)],
             log=log,
             env=_environment(),
             cwd=folder,
@@ -144,8 +145,8 @@ def _environment() -> Mapping[str, str]:
     return {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
 
 
-def _options() -> list[str]:
-    return [part for one in _SETTINGS for part in ("-c", one)]
+def _options(settings: Sequence[str]) -> list[str]:
+    return [part for one in (*_SETTINGS, *settings) for part in ("-c", one)]
 
 
 def _wait_until_up(at: Path, folder: Path, server: ChildProcess) -> None:

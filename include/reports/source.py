@@ -20,6 +20,7 @@ from forerun.include.reports.keywords import names_its_fields
 from forerun.include.reports.names import check_name, check_unique
 from forerun.include.reports.period import Over, Period, days_from
 from forerun.include.reports.places import check_place, check_service
+from forerun.include.reports.row_predicate import is_of_row_alone
 from forerun.planner.algebra.types import parse_type
 from forerun.planner.contract.plan_v1 import ColumnSpec, ForeignKey
 
@@ -97,6 +98,10 @@ class SourceSpec:
     where: str = ""
     """Which rows of a database's table are read: a predicate as the database has them, such as
     ``order_date = '{ds}'``, or with a period ``order_date BETWEEN '{first}' AND '{ds}'``."""
+    slot: str = ""
+    """The name of a logical replication slot of a database's table, made for this source alone:
+    ``test_decoding`` of PostgreSQL. It tells which rows have changed, by the ``key``, and these are
+    compared in place of all."""
     lost_rows: Literal["refuse", "accept"] = "refuse"
     """What becomes of a day of a topic whose first messages may have been deleted before they were
     read: it is refused (``refuse``), or has those that are left (``accept``)."""
@@ -222,9 +227,9 @@ def _check_source(source: SourceSpec) -> None:
         _check_service(source, what)
     else:
         check_place(source.path, f"{what}: the path")
-        if source.where or source.timezone or source.lost_rows == "accept":
+        if source.where or source.slot or source.timezone or source.lost_rows == "accept":
             raise SpecError(
-                f"{what}: where, timezone or lost_rows, with the format {source.format}",
+                f"{what}: where, slot, timezone or lost_rows, with the format {source.format}",
                 hint="They are of sources that a server is asked for. Filter in the query.",
             )
     if source.sample is not None and not 0 <= source.sample <= MOST_SAMPLED:
@@ -252,6 +257,7 @@ def _check_service(source: SourceSpec, what: str) -> None:
         (is_stream and source.change == "changelog", 'change="changelog"'),
         (is_stream and source.arrival == "static", 'arrival="static"'),
         (is_stream and source.where, "where"),
+        (is_stream and source.slot, "slot"),
         (not is_stream and source.lost_rows == "accept", "lost_rows"),
         (not is_stream and source.timezone, "timezone"),
     ):
@@ -266,6 +272,28 @@ def _check_service(source: SourceSpec, what: str) -> None:
         raise SpecError(
             f"{what}: where has the unknown placeholder {{{unknown[0]}}}",
             hint=f"Known are {', '.join('{' + name + '}' for name in _IN_PREDICATES)}.",
+        )
+    if source.slot:
+        _check_slot(source, what)
+
+
+def _check_slot(source: SourceSpec, what: str) -> None:
+    """Refuse a slot that does not tell all that changes."""
+    if not re.fullmatch(r"[a-z0-9_]{1,63}", source.slot):
+        raise SpecError(
+            f"{what}: {source.slot!r} is no name of a slot",
+            hint="Slots of PostgreSQL have lower letters, digits and underscores, 63 at most.",
+        )
+    if not source.key or source.arrival == "static":
+        raise SpecError(
+            f"{what}: a slot tells which rows have changed, by the key of a growing source",
+            hint="Declare its key, the columns of the table's primary key; or leave slot out.",
+        )
+    if source.where and not is_of_row_alone(_filled(source.where, date.min, date.min)):
+        raise SpecError(
+            f"{what}: where has more than columns compared with constants, so that a row may come "
+            "or go without a change that a slot tells",
+            hint="Compare columns with constants, or leave slot out.",
         )
 
 

@@ -141,7 +141,8 @@ class Asked:
     deleted before they were read are done without. ``days``: those that are read, in order, of a
     source that tells days by time; ``now``: when it is asked, for whether they are over;
     ``before``: the newest pin of an earlier day, if there is none of this one. ``columns`` and
-    ``where``: the declared columns, and which rows are read, as a database asks.
+    ``where``: the declared columns, and which rows are read, as a database asks; ``slot``: its
+    replication slot, which tells the changes of rows by their ``key``.
     """
 
     paths: Sequence[str]
@@ -156,6 +157,8 @@ class Asked:
     before: Pin | None = None
     columns: Sequence[ColumnSpec] = ()
     where: str = ""
+    slot: str = ""
+    key: Sequence[ColumnSpec] = ()
 
     @property
     def locations(self) -> list[Location]:

@@ -51,6 +51,8 @@ def data_files(
         before=before,
         columns=source.columns,
         where=source.where_on(day),
+        slot=source.slot,
+        key=tuple(column for column in source.columns if column.name in source.key),
     )
     listing = format_of(source.format).listed(asked)
     if not source.partitioned_by or listing.folder is None:

@@ -72,8 +72,9 @@ def pinned(source: SourceSpec, folder: Path) -> Figures:
     return {"cpu_s": cpu, **json.loads(done.stdout)}
 
 
-def source(path: str, form: str) -> SourceSpec:
-    return SourceSpec(name="t", path=path, format=form, columns=COLUMNS, complete_when=ClockTime())
+def source(path: str, form: str, **more: Any) -> SourceSpec:
+    named = {"name": "t", "path": path, "format": form, "columns": COLUMNS}
+    return SourceSpec(**named, complete_when=ClockTime(), **more)
 
 
 @contextmanager
@@ -96,15 +97,18 @@ def _send(broker: Broker, numbers: range) -> None:
 
 
 @contextmanager
-def database(folder: Path) -> Iterator[tuple[SourceSpec, Callable[[range], None]]]:
-    """A table of PostgreSQL."""
-    with local_postgres(folder / "log") as found:
+def database(folder: Path, slot: str = "") -> Iterator[tuple[SourceSpec, Callable[[range], None]]]:
+    """A table of PostgreSQL, with a slot or without one."""
+    with local_postgres(folder / "log", "wal_level=logical") as found:
         parts = urlsplit(found.url)
         server = Database(parse_qs(parts.query)["host"][0], parts.username or "")
         os.environ["AIRFLOW_CONN_WAREHOUSE"] = server.connection
-        server.do("CREATE TABLE t (id bigint, shop text, amount numeric(12,2), at timestamptz, "
-                  "note text)")  # fmt: skip
-        yield source("postgresql://warehouse/public.t", "postgresql"), partial(_insert, server)
+        server.do("CREATE TABLE t (id bigint PRIMARY KEY, shop text, amount numeric(12,2), "
+                  "at timestamptz, note text)")  # fmt: skip
+        if slot:
+            server.do(f"SELECT pg_create_logical_replication_slot('{slot}', 'test_decoding')")
+        spec = source("postgresql://warehouse/public.t", "postgresql", key=("id",), slot=slot)
+        yield spec, partial(_insert, server)
 
 
 def _insert(server: Database, numbers: range) -> None:
@@ -132,7 +136,12 @@ def lines_of_json(folder: Path) -> Iterator[tuple[SourceSpec, Callable[[range], 
     yield source(str(folder / "in"), "json"), write
 
 
-PLACES = {"a topic": topic, "a table of PostgreSQL": database, "JSON lines": lines_of_json}
+PLACES = {
+    "a topic": topic,
+    "a table of PostgreSQL": database,
+    "a table with a slot": partial(database, slot="t"),
+    "JSON lines": lines_of_json,
+}
 
 
 def options(parser: argparse.ArgumentParser) -> None:

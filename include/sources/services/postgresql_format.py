@@ -3,8 +3,8 @@ changed since.
 
 The changes are those between two states of the table, each seen by one transaction: rows that are
 there oftener come, rows that are there less often go. So a source that only grows is known to do
-so, and of a changelog each update and each delete is taken back, without a trigger, a slot or a
-column of time. The whole table is read for each pin.
+so, and of a changelog each update and each delete is taken back, without a trigger or a column of
+time. The whole table is read for each pin, or the rows with the keys that a slot names.
 """
 
 from __future__ import annotations
@@ -17,12 +17,18 @@ from typing import TYPE_CHECKING
 from forerun.include.sources.files import Asked, Listing, Location, TableVersion, locate_file
 from forerun.include.sources.parquet.format import ParquetFormat
 from forerun.include.sources.raw import Raw
+from forerun.include.sources.services.postgresql_slot import Mark, changed
 from forerun.include.sources.services.postgresql_table import (
     OpenTable,
     open_table,
     schema_of_table,
 )
-from forerun.include.sources.services.table_difference import difference, repeated, weighted
+from forerun.include.sources.services.table_difference import (
+    difference,
+    repeated,
+    weighted,
+    with_keys,
+)
 from forerun.include.sources.unread import SourceChangedError
 from forerun.include.state.records import Pin
 from forerun.include.stores.store import StoredFile
@@ -48,28 +54,35 @@ class PostgresqlFormat(ParquetFormat):
         """
         with open_table(asked.paths[-1]) as table:
             same = asked.last is not None and asked.last.table == table.identity
-            last = asked.last if same else None
-            return Listing(
-                folder=None,
-                raw=_raw(table, asked, None if last is None else _changes(table, asked, last)),
-                table=TableVersion(table.identity, 0, None),
-                kept=last.files if last else (),
-            )
+            last, told = asked.last if same else None, None
+            if asked.slot:
+                told = changed(table, asked.slot, asked.key, last, asked.before)
+            keys = told.keys if told else None
+            changes = None if last is None else _changes(table, asked, last, keys)
+        return Listing(
+            folder=None,
+            raw=_raw(table, asked, changes, told.mark if told else None),
+            table=TableVersion(table.identity, 0, None),
+            kept=last.files if last else (),
+        )
 
     def stored(self, locations: Sequence[Location]) -> Sequence[StoredFile]:  # noqa: ARG002
         """List nothing: a table has no files."""
         return ()
 
 
-def _raw(table: OpenTable, asked: Asked, changes: pa.Table | None) -> tuple[Raw, ...]:
+def _raw(
+    table: OpenTable, asked: Asked, changes: pa.Table | None, mark: Mark | None
+) -> tuple[Raw, ...]:
     """The rows of a table, or the changes, as rows that are to be copied. What is copied has a name
-    that nothing else has: of a state of the table, nobody can ask again."""
+    that nothing else has: of a state of the table, nobody can ask again. It ends with the ``mark``
+    of that state, or of one before it."""
     if changes is not None and not changes.num_rows:
         return ()
     token = secrets.token_hex(16)
     found = Raw(
         key=token,
-        origin=f"{table.uri}/{token}",
+        origin=f"{table.uri}/{token}{f'#{mark}' if mark else ''}",
         identity=(table.identity, token),
         read=partial(_read, table.uri, asked.where, changes),
         verify=int,  # a transaction sees one state
@@ -98,15 +111,20 @@ def _read(
     return pa.RecordBatchReader.from_batches(held.schema, batches())
 
 
-def _changes(table: OpenTable, asked: Asked, last: Pin) -> pa.Table:
+def _changes(table: OpenTable, asked: Asked, last: Pin, keys: pa.Table | None) -> pa.Table:
     """The rows that have come since a pin, each once, or how often each has come or gone, of a
-    source whose rows may go."""
+    source whose rows may go; with ``keys``, among the rows that have one of them."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    rows = table.rows(asked.columns, asked.where)
+    if keys is not None and not keys.num_rows:
+        return weighted(schema_of_table(table.uri, asked.columns).empty_table(), 1)
+    rows = table.rows(asked.columns, asked.where, keys)
     now = pa.Table.from_batches(rows, rows.schema)
-    found = difference(_pinned(last, now.schema), weighted(now, 1))
+    before = _pinned(last, now.schema)
+    if keys is not None:
+        now, before = with_keys(now, keys), with_keys(before, keys)
+    found = difference(before, weighted(now, 1))
     if asked.signed:
         return found
     gone = pc.sum(pc.less(found[WEIGHT_COLUMN], 0)).as_py() or 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -55,23 +56,39 @@ class OpenTable:
     types: Mapping[str, str]
     cursor: Any
 
-    def rows(self, columns: Sequence[ColumnSpec], where: str) -> pa.RecordBatchReader:
+    def rows(
+        self, columns: Sequence[ColumnSpec], where: str, keys: pa.Table | None = None
+    ) -> pa.RecordBatchReader:
         """Return the rows for which the predicate ``where`` holds, which PostgreSQL computes; all
-        if there is none. Raises :class:`SourceFileError` for a column that has other values than
-        the declared type."""
+        if there is none. With ``keys`` those alone that have one of them, and others that
+        PostgreSQL takes to be equal. Raises :class:`SourceFileError` for a column that has other
+        values than the declared type."""
         import pyarrow as pa
 
         schema = schema_of_table(self.uri, columns)
         for column in columns:
             self._refuse_other(column)
-        self._refuse_endless(columns, where)
+        wanted, given = self._wanted(where, keys)
+        self._refuse_endless(columns, wanted, given)
         texts = ", ".join(_expression(column, self.types[column.name]) for column in columns)
-        self._ask(f"SELECT {texts} FROM {self.name}{_where(where)}")
+        self.cursor.execute(f"SELECT {texts} FROM {self.name}{wanted}", given)
         batches = self._cast(self.cursor.fetch_record_batch(), schema, columns)
         return pa.RecordBatchReader.from_batches(schema, batches)
 
-    def _ask(self, text: str) -> None:
-        self.cursor.execute(text)
+    def _wanted(self, where: str, keys: pa.Table | None) -> tuple[str, list[str] | None]:
+        """Return the condition of rows that are read, and the parameters that it has."""
+        parts, given = [f"({where})"] if where else [], None
+        if keys is not None:
+            names = [quoted(name) for name in keys.column_names]
+            typed = ", ".join(
+                f"{mark} {self.types[name]}"
+                for mark, name in zip(names, keys.column_names, strict=True)
+            )
+            same = " AND ".join(f"k.{name} = {self.name}.{name}" for name in names)
+            listed = f"jsonb_to_recordset($1::jsonb) AS k({typed})"
+            parts.append(f"EXISTS (SELECT 1 FROM {listed} WHERE {same})")
+            given = [json.dumps(keys.to_pylist())]
+        return (f" WHERE {' AND '.join(parts)}" if parts else ""), given
 
     def _cast(
         self, found: pa.RecordBatchReader, schema: pa.Schema, columns: Sequence[ColumnSpec]
@@ -105,13 +122,15 @@ class OpenTable:
                 hint=f"Declare {wanted}.",
             )
 
-    def _refuse_endless(self, columns: Sequence[ColumnSpec], where: str) -> None:
+    def _refuse_endless(
+        self, columns: Sequence[ColumnSpec], wanted: str, given: list[str] | None
+    ) -> None:
         """Refuse ``infinity``, which no date of Spark is."""
         each = [column.name for column in columns if self.types[column.name] in _ENDLESS]
         if not each:
             return
         texts = ", ".join(f"coalesce(bool_or(NOT isfinite({quoted(n)})), false)" for n in each)
-        self._ask(f"SELECT {texts} FROM {self.name}{_where(where)}")
+        self.cursor.execute(f"SELECT {texts} FROM {self.name}{wanted}", given)
         found = self.cursor.fetchone()
         for name, has in zip(each, found, strict=True):
             if has:
@@ -167,7 +186,3 @@ def open_table(uri: str) -> Iterator[OpenTable]:
 def _expression(column: ColumnSpec, there: str) -> str:
     name = quoted(column.name)
     return f"{name}::text AS {name}" if there in ("numeric", "uuid") else name
-
-
-def _where(predicate: str) -> str:
-    return f" WHERE {predicate}" if predicate else ""

@@ -37,6 +37,12 @@ def difference(before: pa.Table, now: pa.Table) -> pa.Table:
     return net.filter(pc.not_equal(net[WEIGHT_COLUMN], 0))
 
 
+def with_keys(rows: pa.Table, keys: pa.Table) -> pa.Table:
+    """Return the rows that have one of some keys, in the columns of these."""
+    names = keys.column_names
+    return rows.join(keys, names, join_type="left semi", use_threads=False)
+
+
 def repeated(rows: pa.Table) -> pa.Table:
     """Return each row as often as it comes."""
     import pyarrow as pa
