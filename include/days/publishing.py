@@ -223,7 +223,7 @@ def _to_sink(
 def _day_rows(day: Day, commit: RunCommit, manifest: Manifest) -> DayRows:
     """Return what a table is told of the rows of a day."""
     return DayRows(
-        of=_report_day(day),
+        of=_report_day(day, early=not day.is_final(commit.run)),
         version=DayVersion(generation=day.at.number, run=commit.run),
         attempt=commit.attempt,
         incomplete=manifest.incomplete,
@@ -231,8 +231,8 @@ def _day_rows(day: Day, commit: RunCommit, manifest: Manifest) -> DayRows:
     )
 
 
-def _report_day(day: Day) -> ReportDay:
-    return ReportDay(report=day.at.report, day=day.date, store=day.store.root)
+def _report_day(day: Day, *, early: bool) -> ReportDay:
+    return ReportDay(report=day.at.report, day=day.date, store=day.store.root, early=early)
 
 
 def _lost_files(day: Day, pointer: Pointer) -> list[str]:
@@ -249,7 +249,7 @@ def _lost_files(day: Day, pointer: Pointer) -> list[str]:
     ]
     if not lost and not isinstance(sink, VersionedFolder):
         version = DayVersion(generation=pointer.generation, run=pointer.run)
-        there = open_sink(sink).published(_report_day(day))
+        there = open_sink(sink).published(_report_day(day, early=pointer.early))
         lost += [] if there == version else [place_of_sink(sink)]
     return lost
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from datetime import date
 from typing import TypeAlias
 
 from forerun.include.reports.fields import SpecError, take_fields
 from forerun.include.reports.keywords import names_its_fields
 from forerun.include.reports.names import check_name
 from forerun.include.reports.places import check_place, check_service
+
+_BRANCH = re.compile(r"[\w-]*\{ds(_nodash)?\}[\w-]*", re.ASCII)
 
 
 @names_its_fields
@@ -60,15 +64,31 @@ class IcebergTable:
     pyiceberg's configuration calls ``lake``. It is made if it is not there."""
     column: str = "ds"
     """The column that has the report date, by which the table is partitioned."""
+    early_branch: str = ""
+    """The branch that has the early results of a day, such as ``early_{ds_nodash}``, with ``{ds}``
+    or ``{ds_nodash}`` for the report date. The final result takes it away. Without one, a report
+    that publishes here has no early results."""
 
     def __post_init__(self) -> None:
         take_fields(self, "IcebergTable")
         check_name(self.column, "IcebergTable: the column")
+        if self.early_branch and not _BRANCH.fullmatch(self.early_branch):
+            raise SpecError(
+                f"IcebergTable: the branch {self.early_branch!r}",
+                hint="Write letters, digits, - and _, and {ds} or {ds_nodash} once, since each day "
+                "has its own: early_{ds_nodash}.",
+            )
         if self.name.count(".") < 2 or not all(self.name.split(".")):
             raise SpecError(
                 f"IcebergTable: the name {self.name!r}",
                 hint="Write catalog, namespace and table, as in lake.shop.daily.",
             )
+
+    def branch_on(self, day: date) -> str:
+        """The branch that has the early results of a day."""
+        dashed = day.isoformat()
+        named = self.early_branch.replace("{ds}", dashed)
+        return named.replace("{ds_nodash}", dashed.replace("-", ""))
 
 
 @names_its_fields
@@ -91,3 +111,9 @@ class PostgresqlTable:
 TableSink: TypeAlias = DeltaTable | IcebergTable | PostgresqlTable
 """Tables of which a day's rows are replaced in one transaction."""
 Sink: TypeAlias = VersionedFolder | PartitionFolder | TableSink
+
+
+def takes_early_results(sink: Sink) -> bool:
+    """Return whether readers of a sink can tell a part of a day from the whole."""
+    on_branch = isinstance(sink, IcebergTable) and bool(sink.early_branch)
+    return on_branch or isinstance(sink, VersionedFolder)

@@ -50,6 +50,7 @@ from forerun.include.reports.sinks import (
     PostgresqlTable,
     Sink,
     VersionedFolder,
+    takes_early_results,
 )
 from forerun.include.reports.sizes import parse_bytes
 from forerun.include.reports.source import MOST_SAMPLED, SourceSpec
@@ -387,9 +388,10 @@ def _check_report(spec: ReportSpec) -> None:
     if spec.store:
         check_place(spec.store, f"report {spec.name}: the store", root=True)
     _ = spec.state_bytes
-    if not isinstance(spec.sink, VersionedFolder) and spec.policy.early_results:
+    if not takes_early_results(spec.sink) and spec.policy.early_results:
         raise SpecError(
             f"report {spec.name} has early results, and the sink {type(spec.sink).__name__}",
             hint="Who reads a table cannot tell a part of a day from the whole. Use "
-            "VersionedFolder: its pointer says which of the two a version is.",
+            "VersionedFolder: its pointer says which of the two a version is; or an IcebergTable "
+            'with early_branch="early_{ds_nodash}".',
         )

@@ -28,11 +28,13 @@ class DayVersion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportDay:
-    """A day of a report. ``store``: the URI of the state store, which counts generations."""
+    """A day of a report, or with ``early`` what of it has come so far. ``store``: the URI of the
+    state store, which counts generations."""
 
     report: str
     day: date
     store: str
+    early: bool = False
 
     @property
     def owner(self) -> str:
@@ -61,7 +63,8 @@ class DayRows:
             "forerun.generation": str(self.version.generation),
             "forerun.run": str(self.version.run),
             "forerun.attempt": self.attempt,
-            "forerun.complete": "false" if self.incomplete else "true",
+            "forerun.early": "true" if self.of.early else "false",
+            "forerun.complete": "false" if self.incomplete or self.of.early else "true",
             "forerun.incomplete": json.dumps(self.incomplete),
             "forerun.pins": json.dumps(self.pins),
         }

@@ -1,12 +1,14 @@
 """An Iceberg table as a sink: one commit of its catalog replaces the rows of a day.
 
 Of which run they are says the summary of the snapshot, beside what is told of each version. Of two
-that publish at once the catalog refuses the second one.
+that publish at once the catalog refuses the second one. Early results are on a branch of the day,
+which begins with what the table has then, and ends with the commit of the whole day.
 """
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from forerun.include.days.sinks.day_rows import (
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyiceberg.catalog import Catalog
     from pyiceberg.table import Table as LoadedTable
+    from pyiceberg.table import Transaction
 
 _IO = "forerun.include.sources.tables.iceberg_io.WritingStoreIO"
 
@@ -51,12 +54,15 @@ class IcebergSink:
 
     def published(self, of: ReportDay) -> DayVersion | None:
         """Return what the newest snapshot says that has published the day, of those that the table
-        has come from: one that was rolled back is none of them."""
+        has come from, or the branch of early results: one that was rolled back is none of them."""
         from pyiceberg.table.snapshots import ancestors_of
 
         if self._table is None:
             return None
-        for snapshot in ancestors_of(self._table.current_snapshot(), self._table.metadata):
+        newest = self._table.current_snapshot()
+        if of.early:
+            newest = self._table.snapshot_by_name(self._sink.branch_on(of.day)) or newest
+        for snapshot in ancestors_of(newest, self._table.metadata):
             summary = snapshot.summary
             said: dict[str, Any] = summary.additional_properties if summary else {}
             if said.get("forerun.owner") == of.owner and said.get("forerun.day") == str(of.day):
@@ -66,24 +72,56 @@ class IcebergSink:
         return None
 
     def replace(self, rows: DayRows, data: pa.Table) -> bool:
-        """Replace the rows of the day."""
+        """Replace the rows of the day, those that are early on their branch."""
         from pyiceberg.exceptions import CommitFailedException, ValidationException
 
         try:
             if self._table is None:
                 self._make(data)
                 return False  # whoever else has made it: what is there now is looked at
-            of_day = f"{self._sink.column} = '{rows.of.day}'"
             # Here only, not in the catalog: what is tried once more is first looked at once more.
             self._table.metadata.properties["commit.retry.num-retries"] = "0"
             with warnings.catch_warnings(), self._table.transaction() as transaction:
                 warnings.simplefilter("ignore")  # that there is nothing to delete of a new day
-                transaction.overwrite(data, of_day, snapshot_properties=rows.said)
+                self._write(transaction, rows, data)
+            self._drop_late_branch(rows)
         except (CommitFailedException, ValidationException):
             return False
         except Exception as error:  # noqa: BLE001 - whatever the client of a catalog raises
+            if "older than last sequence number" in str(error):
+                return False  # somebody has written to another branch meanwhile
             raise refused(self._sink, error) from None
         return True
+
+    def _write(self, transaction: Transaction, rows: DayRows, data: pa.Table) -> None:
+        """Write the rows of the day: of early ones a branch, which is made of what the table has
+        now; with those of the whole day the branch goes."""
+        from pyiceberg.table.update.snapshot import ManageSnapshots
+
+        of_day = f"{self._sink.column} = '{rows.of.day}'"
+        branch = self._sink.branch_on(rows.of.day)
+        is_there = branch in transaction.table_metadata.refs
+        if rows.of.early and not is_there:
+            if transaction.table_metadata.current_snapshot() is None:
+                transaction.append(data.slice(0, 0))  # a branch begins with some snapshot
+            now = transaction.table_metadata.current_snapshot()
+            if now is not None:
+                ManageSnapshots(transaction).create_branch(now.snapshot_id, branch).commit()
+        at = branch if rows.of.early else "main"
+        transaction.overwrite(data, of_day, snapshot_properties=rows.said, branch=at)
+        if is_there and not rows.of.early:
+            ManageSnapshots(transaction).remove_branch(branch).commit()
+
+    def _drop_late_branch(self, rows: DayRows) -> None:
+        """Remove the branch of a day whose rows are there whole: one of two that publish at once
+        may have made it just before, or just after, the other has published the day."""
+        branch = self._sink.branch_on(rows.of.day)
+        if not branch:
+            return
+        self._table = self._catalog.load_table(self._identifier)
+        whole = self.published(replace(rows.of, early=False))
+        if branch in self._table.refs() and whole is not None and whole >= rows.version:
+            self._table.manage_snapshots().remove_branch(branch).commit()
 
     def _make(self, data: pa.Table) -> None:
         namespace = self._identifier.rpartition(".")[0]

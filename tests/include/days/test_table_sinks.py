@@ -108,9 +108,9 @@ def _iceberg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, warehouse: str) ->
     return Place(IcebergTable(name="lake.shop.daily"), read)
 
 
-def said(day: int = 0, generation: int = 1, **more: Any) -> DayRows:
+def said(day: int = 0, generation: int = 1, run: int = 2, **more: Any) -> DayRows:
     of = ReportDay(report="daily", day=DAYS[day], store="file:///store")
-    version = DayVersion(generation=generation, run=2)
+    version = DayVersion(generation=generation, run=run)
     given = {"attempt": "a1", "incomplete": (), "pins": ("p/1.json",)}
     return DayRows(**{"of": of, "version": version, **given, **more})
 
@@ -294,6 +294,113 @@ def test_a_day_that_was_rolled_back_is_published_again(
     assert place.rows() == sorted(
         held((1, "a"), (2, None)) + held((1, "a"), (2, None), day=1), key=repr
     )
+
+
+EARLY = "early_{ds_nodash}"
+
+
+def _on(place: Place, day: int = 0) -> list[tuple[Any, ...]] | None:
+    """The rows of the branch of a day, for a reader who names it; None without one."""
+    table = load_catalog("lake").load_table("shop.daily")
+    branch = f"early_{DAYS[day]:%Y%m%d}"
+    if branch not in table.refs():
+        return None
+    rows = table.scan().use_ref(branch).to_arrow().to_pylist()
+    return sorted((tuple(row.values()) for row in rows), key=repr)
+
+
+def early(day: int = 0, **given: Any) -> DayRows:
+    told = said(day, **given)
+    return replace(told, of=replace(told.of, early=True))
+
+
+@pytest.mark.parametrize("has_days", [False, True])
+def test_early_results_are_on_a_branch_that_the_whole_day_takes_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_days: bool
+) -> None:
+    place = _iceberg(tmp_path, monkeypatch, f"file://{tmp_path}/lake")
+    sink = replace(place.sink, early_branch=EARLY)
+    before = held((7, "z"), day=1) if has_days else []
+    if has_days:
+        publish_rows(sink, said(1), pa.table({"k": [7], "v": ["z"]}))
+    publish_rows(sink, early(run=1), ROWS.slice(0, 1))
+    assert place.rows() == before, "who reads the table sees whole days alone"
+    assert _on(place) == sorted(before + held((1, "a")), key=repr)
+    assert open_sink(sink).published(early().of) == DayVersion(generation=1, run=1)
+    assert open_sink(sink).published(said().of) is None
+    publish_rows(sink, early(run=2), ROWS)
+    publish_rows(sink, early(run=2), ROWS)
+    assert _on(place) == sorted(before + held((1, "a"), (2, None)), key=repr)
+    with pytest.raises(NotPublishedError, match="has generation 1"):
+        publish_rows(sink, early(run=1), ROWS)
+    publish_rows(sink, early(1 if not has_days else 0, generation=2, run=1), ROWS)
+    publish_rows(sink, said(run=3), ROWS.slice(1))
+    assert place.rows() == sorted(before + held((2, None)), key=repr)
+    assert _on(place) is None
+    assert has_days or _on(place, 1) is not None, "the branch of another day stays"
+    publish_rows(sink, said(run=3), ROWS.slice(1))
+    assert place.rows() == sorted(before + held((2, None)), key=repr)
+
+
+def test_early_results_and_days_at_once_leave_the_newest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = _iceberg(tmp_path, monkeypatch, f"file://{tmp_path}/lake")
+    sink = replace(place.sink, early_branch=EARLY)
+    publish_rows(sink, said(1), ROWS)
+    wrong: list[Exception] = []
+
+    def put(rows: DayRows, data: pa.Table) -> None:
+        try:
+            publish_rows(sink, rows, data)
+        except NotPublishedError:
+            pass
+        except Exception as error:  # noqa: BLE001 - told below
+            wrong.append(error)
+
+    tasks = [(early(run=1), ROWS), (early(run=2), ROWS.slice(1)), (said(run=3), ROWS.slice(0, 1)),
+             (said(1, generation=2), ROWS.slice(1))]  # fmt: skip
+    threads = [threading.Thread(target=put, args=one) for one in tasks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert place.rows() == sorted(held((1, "a")) + held((2, None), day=1), key=repr)
+    assert _on(place) is None
+
+
+def test_a_report_with_early_results_publishes_them_on_branches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = _iceberg(tmp_path, monkeypatch, f"file://{tmp_path}/lake")
+    sink = replace(place.sink, early_branch=EARLY)
+    case = DayCase(tmp_path, str(tmp_path / "store"), sink={"sink": sink}, results_at=(1,))
+    generation = case.open()
+    case.deliver("1", (1, 2))
+    case.commit(case.prepare(generation, 1))
+    first = publish_result(case.day(generation), now=NOW, run=1)
+    assert first.early
+    assert place.rows() == []
+    assert [row[:2] for row in _on(place) or []] == [(1, 1)]
+    load_catalog("lake").load_table("shop.daily").manage_snapshots().remove_branch(
+        f"early_{DAY:%Y%m%d}"
+    ).commit()
+    publish_result(case.day(generation), now=NOW, run=1)
+    assert [row[:2] for row in _on(place) or []] == [(1, 1)], "a branch that was lost is made again"
+    case.deliver("2", (1, 3))
+    case.commit(case.prepare(generation, 2))
+    publish_result(case.day(generation), now=NOW)
+    assert [row[:2] for row in place.rows()] == [(1, 2)]
+    assert _on(place) is None
+
+
+def test_a_branch_has_a_name_for_each_day() -> None:
+    sink = IcebergTable(name="lake.shop.daily", early_branch="so-far_{ds}")
+    assert sink.branch_on(DAYS[0]) == "so-far_2026-03-01"
+    for wrong in ("early", "early {ds}", "{ds}{ds}", "{day}", "a/{ds}"):
+        with pytest.raises(SpecError, match="the branch"):
+            IcebergTable(name="lake.shop.daily", early_branch=wrong)
 
 
 def test_names_are_checked_when_they_are_written() -> None:
