@@ -8,6 +8,7 @@ import random
 import shutil
 import uuid
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,15 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation, Snapshot, Summary
 from pyiceberg.table.update.snapshot import _FastAppendFiles, _OverwriteFiles
 from pyiceberg.typedef import Record
-from pyiceberg.types import LongType, StringType
+from pyiceberg.types import (
+    BooleanType,
+    DateType,
+    DecimalType,
+    IntegerType,
+    LongType,
+    StringType,
+    TimestamptzType,
+)
 from pyiceberg.utils.config import Config
 
 from forerun.include.reports.spec import ClockTime, SourceSpec, SpecError
@@ -342,6 +351,86 @@ def test_older_files_are_read_by_the_names_that_columns_have_now(
     assert arrived_rows(spec, DAY) == pin.rows  # by the footers
     compact(table)
     assert pinned(tmp_path, spec).files == pin.files
+
+
+MOMENT = dt.datetime(2020, 1, 2, 3, tzinfo=dt.UTC)
+DEFAULTS: dict[str, tuple[Any, Any, str]] = {
+    "i": (IntegerType(), 5, "INT"),
+    "s": (StringType(), "it's", "STRING"),
+    "d": (DateType(), dt.date(2020, 1, 2), "DATE"),
+    "m": (DecimalType(9, 2), Decimal("1.50"), "DECIMAL(9,2)"),
+    "b": (BooleanType(), True, "BOOLEAN"),
+    "t": (TimestamptzType(), MOMENT, "TIMESTAMP"),
+}
+
+
+@pytest.mark.parametrize("change", ["append_only", "changelog"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_column_with_a_default_has_it_in_files_that_are_older(
+    engine: str, change: str, tmp_path: Path, catalog: Catalog, request: pytest.FixtureRequest
+) -> None:
+    table = create(catalog, "t", pa.schema([("k", pa.int64()), ("c", pa.string())]))
+    table.append(pa.table({"k": [1, 2, 3], "c": ["a", None, "b"]}))
+    plain = source(tmp_path, columns={"k": "BIGINT", "c": "STRING"}, extra_columns="ignore")
+    before = pinned(tmp_path, plain)
+    with table.update_schema() as made:
+        for name, (kind, value, _) in DEFAULTS.items():
+            made.add_column(name, kind, default_value=value)
+        made.rename_column("c", "name")
+    large, text = pa.large_string(), pa.string()
+    new = pa.schema(
+        [f.with_type(text) if f.type == large else f for f in table.schema().as_arrow()]
+    )
+    table.append(pa.table({"k": [4], "name": ["z"], **{n: [None] for n in DEFAULTS}}).cast(new))
+    mark(table, lambda row: row["k"] == 2)
+    columns = {"k": "BIGINT", "name": "STRING", **{n: one[2] for n, one in DEFAULTS.items()}}
+    spec = source(tmp_path, columns=columns, change=change)
+    pin = pinned(tmp_path, spec)
+    verify_pin(pin)
+    values = [value for _, value, _ in DEFAULTS.values()]
+    values[-1] = MOMENT.replace(tzinfo=None)  # as engines give it, at UTC
+    wanted = [(1, "a", *values), (3, "b", *values), (4, "z", *[None] * len(values))]
+    assert read(request.getfixturevalue(engine), spec, pin) == wanted
+    scanned = table.scan().to_arrow().to_pylist()
+    by_another = [(*row.values(),)[:-1] for row in scanned]
+    assert sorted(by_another) == [row[:-1] for row in wanted], "as another reader has it"
+    assert pinned(tmp_path, spec) == pin
+    assert before.rows == 3
+
+
+def test_columns_with_defaults_that_are_not_read_change_nothing(
+    tmp_path: Path, catalog: Catalog
+) -> None:
+    table = create(catalog, "t", SCHEMA)
+    table.append(rows((1, "a", DAY)))
+    spec = source(tmp_path, columns=COLUMNS[:1], extra_columns="ignore")
+    before = pinned(tmp_path, spec)
+    with table.update_schema() as change:
+        change.add_column("n", LongType(), default_value=7)
+    assert pinned(tmp_path, spec) == before
+
+
+def test_rows_are_deleted_by_the_value_that_an_older_file_has(
+    tmp_path: Path, catalog: Catalog, sail: Any
+) -> None:
+    table = create(catalog, "t", pa.schema([("k", pa.int64())]))
+    table.append(pa.table({"k": [1, 2]}))
+    with table.update_schema() as change:
+        change.add_column("n", LongType(), default_value=7)
+    table.append(pa.table({"k": [1, 3], "n": [7, None]}))
+    gone = pa.table({"k": [1, 2], "n": pa.array([7, None], pa.int64())})
+    commit(table, [delete_by_values(table, gone)])
+    spec = source(tmp_path, columns={"k": "BIGINT", "n": "BIGINT"})
+    assert read(sail, spec, pinned(tmp_path, spec)) == [(2, 7), (3, None)]
+
+
+def test_a_default_inside_of_a_column_is_refused(tmp_path: Path, catalog: Catalog) -> None:
+    table = create(catalog, "t", pa.schema([("s", pa.struct([("x", pa.int64())]))]))
+    table.append(pa.table({"s": [{"x": 1}]}))
+    with table.update_schema() as change:
+        change.add_column(("s", "y"), LongType(), default_value=7)
+    with pytest.raises(TableFormatError, match=r"the field s\.y has a default"):
+        pinned(tmp_path, source(tmp_path, columns={"s": "STRUCT<x: BIGINT, y: BIGINT>"}))
 
 
 def test_a_column_that_is_not_read_may_be_renamed(tmp_path: Path, catalog: Catalog) -> None:

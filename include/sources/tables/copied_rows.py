@@ -8,7 +8,7 @@ the file. All rows are copied of a file that has other names for the columns of 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias
 
@@ -104,9 +104,21 @@ def _read(
         there.metadata if names is None else None,
     )
     batches = _batches(parquet, held, positions, left=left)
+    if names is None:
+        return pa.RecordBatchReader.from_batches(schema, batches)
+    older = names.missing(called.values(), columns)
+    whole = pa.schema([*schema, *(pa.field(name, value.type) for name, value in older.items())])
     return pa.RecordBatchReader.from_batches(
-        schema, (relabelled(batch, schema) for batch in batches) if names else batches
+        whole, (_with_values(relabelled(batch, schema), older, whole) for batch in batches)
     )
+
+
+def _with_values(
+    batch: pa.RecordBatch, values: Mapping[str, pa.Scalar], schema: pa.Schema
+) -> pa.RecordBatch:
+    """Return rows with more columns, which have one value each."""
+    more = [pa.repeat(value, batch.num_rows) for value in values.values()]
+    return pa.RecordBatch.from_arrays([*batch.columns, *more], schema=schema)
 
 
 def _in_utc(field: pa.Field) -> pa.Field:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
-from pyiceberg.schema import index_by_id, index_by_name
+from pyiceberg.io.pyarrow import schema_to_pyarrow
+from pyiceberg.schema import Schema, index_by_id, index_by_name
 from pyiceberg.table import Table
 from pyiceberg.table.name_mapping import MappedField
-from pyiceberg.types import DecimalType, IcebergType, ListType, MapType, StructType
+from pyiceberg.types import DecimalType, IcebergType, ListType, MapType, NestedField, StructType
 
 from forerun.include.sources.tables.other_names import OtherNames, Path
 from forerun.planner.algebra.types import field_text
@@ -43,11 +44,17 @@ def _type(kind: IcebergType) -> str:
 
 
 def other_names(table: Table) -> OtherNames | None:
-    """Return the names of the columns; None where no column has had another name, and no name
-    another column, so that files can be read by their own names."""
+    """Return the names of the columns, and their values in files that are older; None where no
+    column has had another name or has such a value, and no name another column, so that files can
+    be read by their own names."""
+    defaults = {
+        field.name: value_before(field)
+        for field in table.schema().fields
+        if field.initial_default is not None
+    }
     now = index_by_name(table.schema())
     names = {number: name for name, number in now.items()}
-    if all(
+    if not defaults and all(
         now.get(name, number) == number and names.get(number, name) == name
         for schema in table.schemas().values()
         for name, number in index_by_name(schema).items()
@@ -64,9 +71,18 @@ def other_names(table: Table) -> OtherNames | None:
 
     by_column = {
         column.name: repr(sorted(pair for pair in names.items() if _is_of(pair[1], column.name)))
+        + (f" = {defaults[column.name]}" if column.name in defaults else "")
         for column in table.schema().fields
     }
-    return OtherNames(by_column, name_of, everywhere=False)
+    return OtherNames(by_column, name_of, everywhere=False, defaults=defaults)
+
+
+def value_before(field: NestedField) -> pa.Scalar:
+    """Return the value of a column in the rows of files that are older than it: NULL, unless the
+    table says another one."""
+    kind = schema_to_pyarrow(Schema(NestedField(1, "value", field.field_type))).field(0).type
+    short = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}  # as in other files
+    return pa.scalar(field.initial_default, short.get(kind, kind))
 
 
 def _numbers(fields: Iterable[MappedField], above: Path) -> Iterator[tuple[Path, int | None]]:

@@ -19,7 +19,7 @@ from pyiceberg.table.puffin import PuffinFile
 
 from forerun.include.sources.table_formats import TableFormatError
 from forerun.include.sources.tables.copied_rows import Positions, positions_of
-from forerun.include.sources.tables.iceberg_columns import FIELD_ID
+from forerun.include.sources.tables.iceberg_columns import FIELD_ID, value_before
 from forerun.include.sources.tables.iceberg_files import Marked
 
 
@@ -63,7 +63,7 @@ class DeleteFiles:
 
     def _columns(self, file: DataFile, numbers: Sequence[int]) -> pa.Table:
         """Return the columns of a file that have these numbers in the table, called by them, in the
-        types that the table has now; NULL where the file is older than the column."""
+        types that the table has now; where the file is older than the column, its value there."""
         if file.file_format != FileFormat.PARQUET:
             raise _no_parquet(file)
         schema = self._schema_with(numbers)
@@ -78,11 +78,11 @@ class DeleteFiles:
         columns = {}
         for number in numbers:
             kind = schema_to_pyarrow(schema.find_type(number))
-            columns[str(number)] = (
-                rows[there[number].name].cast(kind)
-                if number in there
-                else pa.nulls(file.record_count, kind)
-            )
+            if number in there:
+                columns[str(number)] = rows[there[number].name].cast(kind)
+            else:
+                value = value_before(schema.find_field(number)).cast(kind)
+                columns[str(number)] = pa.repeat(value, file.record_count)
         return pa.table(columns)
 
     def _schema_with(self, numbers: Sequence[int]) -> Schema:

@@ -179,12 +179,16 @@ def _said(error: Exception) -> str:
 
 
 def _refuse_defaults(table: Table, name: str) -> None:
-    """Refuse a table in which a column has a value where a file lacks it."""
-    for field in table.schema().fields:
-        if field.initial_default is not None:
+    """Refuse a table in which a field inside of a column has a value where a file lacks it."""
+    from pyiceberg.schema import index_by_id, index_by_name
+
+    columns = {field.field_id for field in table.schema().fields}
+    names = {number: path for path, number in index_by_name(table.schema()).items()}
+    for number, field in index_by_id(table.schema()).items():
+        if field.initial_default is not None and number not in columns:
             raise TableFormatError(
-                f"{name}: the column {field.name} has a default for rows that are older than it",
-                hint="Rewrite the data files of the table, and add the column without a default.",
+                f"{name}: the field {names[number]} has a default for rows that are older than it",
+                hint="Rewrite the data files of the table, and add the field without a default.",
             )
 
 

@@ -7,8 +7,8 @@ older name. Engines that are given the files as plain Parquet read columns by na
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -30,12 +30,13 @@ class OtherNames:
     ``by_column`` tells by each column what its names, and those of its fields, are from what they
     may have been; ``name`` gives the one of a field of a file, None for a field that is in no
     column of the table; ``everywhere`` says that all files have other names, so that none has to be
-    asked.
+    asked. ``defaults``: the values of columns, by their names, in files that are older than these.
     """
 
     by_column: Mapping[str, str]
     name: Callable[[Path, pa.Field], str | None]
     everywhere: bool
+    defaults: Mapping[str, pa.Scalar] = field(default_factory=dict)
 
     def are_of(self, location: Location, file: StoredFile, columns: Sequence[str]) -> bool:
         """Return whether a data file has to be read by these names: whether the columns of its
@@ -47,8 +48,18 @@ class OtherNames:
             there = parquet.schema_arrow
         wanted = {name.lower() for name in columns}
         plain = {f.name: (f.name, f.type) for f in there if f.name.lower() in wanted}
-        return plain != {
-            f.name: (to.name, to.type) for f, to in self.fields(uri, there, columns).items()
+        fields = self.fields(uri, there, columns)
+        named = {f.name: (to.name, to.type) for f, to in fields.items()}
+        return plain != named or bool(self.missing(fields.values(), columns))
+
+    def missing(self, fields: Iterable[pa.Field], columns: Sequence[str]) -> dict[str, pa.Scalar]:
+        """Return the columns that a file is older than, of those that are read, with the value that
+        they have there; ``fields`` are what it has of its table."""
+        there, wanted = {one.name for one in fields}, set(columns)
+        return {
+            name: value
+            for name, value in self.defaults.items()
+            if name in wanted and name not in there
         }
 
     def fields(
