@@ -45,7 +45,7 @@ from pyiceberg.utils.config import Config
 from forerun.include.reports.spec import ClockTime, SourceSpec, SpecError
 from forerun.include.sources.delivery import SourceChangedError, delivery, verify_pin
 from forerun.include.sources.files import SourcePathError
-from forerun.include.sources.pins import arrived_rows
+from forerun.include.sources.pins import SchemaDriftError, arrived_rows
 from forerun.include.sources.table_formats import TableFormatError
 from forerun.include.sources.tables.iceberg_deletes import DeleteFiles
 from forerun.include.sources.tables.iceberg_files import data_files
@@ -279,6 +279,40 @@ def test_rows_that_are_deleted_by_their_values_are_not_read(
         assert sorted(new) == [(1, "1"), (4, "-1")]
     compact(table)
     assert pinned(tmp_path, spec).files == pin.files
+
+
+@pytest.mark.parametrize("change", ["append_only", "changelog"])
+@pytest.mark.parametrize(
+    ("transform", "name", "path"),
+    [("day", "at_day", "at_day={ds}"), ("month", "at_month", "at_month={yyyy}-{mm}"),
+     ("year", "at_year", "at_year={yyyy}"), ("day", "dd", "dd={ds}")],
+)  # fmt: skip
+def test_a_path_names_a_partition_that_is_made_of_a_column(
+    transform: str, name: str, path: str, change: str, tmp_path: Path, catalog: Catalog, sail: Any
+) -> None:
+    schema = pa.schema([("k", pa.int64()), ("at", pa.timestamp("us", "UTC"))])
+    table = create(catalog, "t", schema)
+    with table.update_spec() as spec:
+        spec.add_field("at", transform, name)
+    table = catalog.load_table("shop.t")
+    moments = [dt.datetime(2026, 3, 1), dt.datetime(2026, 3, 1, 23, 59, 59, 999999),
+               dt.datetime(2026, 2, 28, 23), dt.datetime(2026, 3, 2), dt.datetime(2025, 3, 1),
+               dt.datetime(1969, 12, 31, 23), None]  # fmt: skip
+    whole = pa.table([list(range(7)), moments], schema=schema)
+    table.append(whole)
+    columns = {"k": "BIGINT", "at": "TIMESTAMP"}
+    declared = source(tmp_path, f"/{path}", columns=columns, change=change)
+    first = pinned(tmp_path, declared)
+    wanted = {"day": [0, 1], "month": [0, 1, 3], "year": [0, 1, 2, 3]}[transform]
+    assert [k for k, _ in read(sail, declared, first)] == wanted
+    table.append(pa.table([[8, 9], [moments[1], moments[4]]], schema=schema))
+    second = pinned(tmp_path, declared)
+    assert [k for k, _ in read(sail, declared, second)] == [*wanted, 8]
+    compact(catalog.load_table("shop.t"))
+    assert pinned(tmp_path, declared).files == second.files
+    made = source(tmp_path, f"/{path}", columns={**columns, name: "STRING"})
+    with pytest.raises(SchemaDriftError, match=name):
+        pinned(tmp_path / "other", made)
 
 
 def test_values_are_deleted_in_their_partition(tmp_path: Path, catalog: Catalog, sail: Any) -> None:

@@ -7,9 +7,10 @@ reached with the same connections. Data files are not looked at here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from forerun.include.sources.constants import Constants
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from forerun.include.sources.tables.copied_rows import Positions
     from forerun.include.sources.tables.iceberg_files import Marked
 
+_Text = Callable[[Any], str | None]
 _IO = "forerun.include.sources.tables.iceberg_io.StoreIO"
 
 
@@ -40,7 +42,7 @@ class IcebergLog:
 
     table: Table
     snapshot: Snapshot
-    partitions: Mapping[int, Mapping[str, tuple[int, bool]]]
+    partitions: Mapping[int, Mapping[str, tuple[int, _Text]]]
 
     @property
     def columns(self) -> tuple[ColumnSpec, ...]:
@@ -100,7 +102,7 @@ def read_log(location: Location, root: str, name: str) -> IcebergLog:
     from forerun.include.sources.tables.iceberg_columns import other_names
     from forerun.include.sources.tables.iceberg_files import data_files
 
-    specs = {number: _identities(table, number) for number in table.specs()}
+    specs = {number: _partitions(table, number) for number in table.specs()}
     current = table.current_snapshot()
     tasks = list(data_files(table, current)) if current is not None else []
     files = {
@@ -192,32 +194,43 @@ def _refuse_defaults(table: Table, name: str) -> None:
             )
 
 
-def _identities(table: Table, spec: int) -> dict[str, tuple[int, bool]]:
-    """Return the columns that a partition spec has as they are: their places in a partition, and
-    whether they are dates."""
-    from pyiceberg.transforms import IdentityTransform
+def _partitions(table: Table, spec: int) -> dict[str, tuple[int, _Text]]:
+    """Return what a path may name of a partition spec: the columns that it has as they are, and the
+    days, months and years of others by the names that the spec gives them (``ts_day``). With each
+    its place in a partition, and what makes the text of a value."""
+    from pyiceberg.transforms import DayTransform, IdentityTransform, MonthTransform, YearTransform
     from pyiceberg.types import DateType
 
     schema = table.schema()
-    found = {}
+    found: dict[str, tuple[int, _Text]] = {}
     for at, field in enumerate(table.specs()[spec].fields):
+        column = schema.find_field(field.source_id)
         if isinstance(field.transform, IdentityTransform):
-            column = schema.find_field(field.source_id)
-            found[column.name] = (at, isinstance(column.field_type, DateType))
+            is_date = isinstance(column.field_type, DateType)
+            found[column.name] = (at, _date_text if is_date else _text)
+        elif isinstance(field.transform, DayTransform):
+            found[field.name] = (at, _date_text)
+        elif isinstance(field.transform, MonthTransform | YearTransform):
+            found[field.name] = (at, partial(_time_text, field.transform, column.field_type))
     return found
 
 
-def _values(columns: Mapping[str, tuple[int, bool]], partition: Any) -> Constants:
-    return tuple(
-        (name, _text(partition[at], is_date=is_date))
-        for name, (at, is_date) in sorted(columns.items())
-    )
+def _values(columns: Mapping[str, tuple[int, _Text]], partition: Any) -> Constants:
+    return tuple((name, text(partition[at])) for name, (at, text) in sorted(columns.items()))
 
 
-def _text(value: Any, *, is_date: bool) -> str | None:
-    """The text of a value of a partition, as it stands in the name of a folder."""
-    if is_date and isinstance(value, int):
+def _date_text(value: Any) -> str | None:
+    if isinstance(value, int):
         return str(date(1970, 1, 1) + timedelta(days=value))
+    return _text(value)
+
+
+def _time_text(transform: Any, kind: Any, value: Any) -> str | None:
+    return None if value is None else str(transform.to_human_string(kind, value))
+
+
+def _text(value: Any) -> str | None:
+    """The text of a value of a partition, as it stands in the name of a folder."""
     if isinstance(value, bool):
         return str(value).lower()
     return None if value is None else str(value)

@@ -38,10 +38,10 @@ _THREADS = 8
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A version of a table. ``partitions``: its partition columns; ``files``: the keys of its data
-    files, and the values of the partition columns there; ``deleted``: the rows of them that are
-    deleted, of the files that have any; ``names``: those that it has for their columns, where files
-    may have other ones."""
+    """A version of a table. ``partitions``: what paths may name of its partitions, columns or what
+    is made of some; ``files``: the keys of its data files, and these values there; ``deleted``: the
+    rows of them that are deleted, of the files that have any; ``names``: those that it has for
+    their columns, where files may have other ones."""
 
     table: TableVersion
     partitions: tuple[str, ...]
@@ -114,10 +114,19 @@ def list_table(log: TableLog, asked: Asked, stored: Sequence[StoredFile]) -> Lis
         location,
         files=tuple(file for file in read if file.key not in apart),
         raw=tuple(_raw(location, read, columns, snapshot, renamed, left=left)),
-        constants=chosen,
+        constants=_of_columns(chosen, snapshot),
         table=snapshot.table,
         kept=kept,
     )
+
+
+def _of_columns(files: Mapping[str, Constants], snapshot: Snapshot) -> Mapping[str, Constants]:
+    """Return the values of files that columns of the table have there."""
+    columns = {name.lower() for name in snapshot.table.columns or ()}
+    return {
+        key: tuple((name, value) for name, value in values if name.lower() in columns)
+        for key, values in files.items()
+    }
 
 
 def _raw(
