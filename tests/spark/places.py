@@ -93,9 +93,8 @@ class Place:
             SourceSpec(
                 name=table,
                 path=self.delivery(table),
-                columns=columns,
                 complete_when=ClockTime(),
-                **self.changes.get(f"{name}.{table}", {}),
+                **{"columns": columns, **self.changes.get(f"{name}.{table}", {})},
             )
             for table, columns in (("sales", SALES), ("returns", RETURNS))
         )

@@ -91,16 +91,15 @@ def avro_reader(
             f"{place}: its schema is no schema of Avro: {error}",
             hint="Correct the schema in the registry.",
         ) from None
-    fit = _Fit(named, ignores)
-    kind = fit.type_of(whole)[0]
-    if kind["type"] != "record":
+    if not isinstance(whole, dict) or whole["type"] != "record":
+        kind = whole["type"] if isinstance(whole, dict) else whole
         raise SourceFileError(
-            f"{place}: its schema is {kind['type']}, and no record",
+            f"{place}: its schema is {'a union' if isinstance(kind, list) else kind}, and no record",
             hint="Let messages be records, whose fields are the columns.",
         )
     asked = {column.name: parse_type(column.type) for column in declared}
     try:
-        types = fit.fields(kind, asked)
+        types = _Fit(named, ignores).fields(whole, asked)
     except _MisfitError as error:
         raise SourceFileError(
             f"{place}: its schema has {error}",

@@ -143,8 +143,11 @@ def test_types_that_have_a_name_are_read_wherever_they_stand() -> None:
 
 
 def test_what_is_no_schema_or_no_record_is_said() -> None:
-    with pytest.raises(SourceFileError, match="is string, and no record"):
-        read("string", {"c0": "STRING"})
+    for wrong, kind in (("string", "string"), (["null", record("int")], "a union"), (
+        {"type": "array", "items": "int"}, "array"
+    )):  # fmt: skip
+        with pytest.raises(SourceFileError, match=f"is {kind}, and no record"):
+            read(wrong, {"c0": "STRING"})
     with pytest.raises(SourceFileError, match="no schema of Avro"):
         read(record("inside"), {"c0": "STRING"})
 
