@@ -93,8 +93,9 @@ def avro_reader(
         ) from None
     if not isinstance(whole, dict) or whole["type"] != "record":
         kind = whole["type"] if isinstance(whole, dict) else whole
+        kind = "a union" if isinstance(kind, list) else kind
         raise SourceFileError(
-            f"{place}: its schema is {'a union' if isinstance(kind, list) else kind}, and no record",
+            f"{place}: its schema is {kind}, and no record",
             hint="Let messages be records, whose fields are the columns.",
         )
     asked = {column.name: parse_type(column.type) for column in declared}
