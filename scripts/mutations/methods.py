@@ -10,6 +10,7 @@ _EAGER = "planner/rules/explore/eager_aggregate.py"
 _PARTS = "planner/rules/methods/positive_negative.py"
 _APPENDED = "planner/rules/methods/appended_windows.py"
 _DAYS = ("tests/properties/test_appended_windows.py", "-m", "not spark")
+_INCREMENTAL = "planner/rules/incremental/memo_rules.py"
 _RECENT = "planner/rules/methods/recent_rows.py"
 _RECENT_DAYS = ("tests/properties/test_recent_rows.py", "-m", "not spark")
 METHODS = (
@@ -34,6 +35,10 @@ METHODS = (
     Mutation(
         "appended windows: of rows that a join brings, too", _APPENDED,
         "isinstance(node, Scan | Filter | Project)", "True", suite=("tests/plans/incremental",),
+    ),
+    Mutation(
+        "windows that number rows: what is above them waits", _INCREMENTAL,
+        "and isinstance(node, PASSES_ON))", "and False)", suite=_RECENT_DAYS,
     ),
     Mutation(
         "recent rows: nobody looks at the key", _RECENT,

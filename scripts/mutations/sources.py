@@ -4,7 +4,59 @@ from __future__ import annotations
 
 from scripts.mutations.mutation import Mutation
 
+_SLOT = "include/sources/services/postgresql_slot.py"
+_SLOTS = ("tests/include/sources/test_replication_slots.py",)
+_AVRO = "include/sources/services/avro_values.py"
 SOURCES = (
+    Mutation(
+        "slots: transactions that ran are taken for seen", _SLOT,
+        "(number < self.xmax and number not in self.running)", "number < self.xmax", suite=_SLOTS,
+    ),
+    Mutation(
+        "slots: the log is not on the disk", _SLOT, "    _flush(table.uri)\n", "", suite=_SLOTS
+    ),
+    Mutation(
+        "slots: a slot that was moved has all", _SLOT,
+        "return now.lsn in (self.lsn, self.end)", "return True", suite=_SLOTS,
+    ),
+    Mutation("slots: a table is not rewritten", _SLOT, " and mine.shape == now.shape", "",
+             suite=_SLOTS),
+    Mutation(
+        "slots: what nobody has seen is forgotten", _SLOT,
+        "now = replace(now, end=lsn) if is_prefix else now", "now = replace(now, end=lsn)",
+        suite=_SLOTS,
+    ),
+    Mutation(
+        "slots: what was only looked at is forgotten", _SLOT,
+        "known.end if known is not None and known.is_told(now) else now.end", "now.end",
+        suite=_SLOTS,
+    ),
+    Mutation(
+        "slots: rows that a collation takes for others are new",
+        "include/sources/services/postgresql_format.py",
+        "now, before = with_keys(now, keys), with_keys(before, keys)",
+        "before = with_keys(before, keys)", suite=_SLOTS,
+    ),
+    Mutation(
+        "avro: digits are cut", _AVRO,
+        "if not whole or (wanted.precision or 0) < precision:", "if not whole:",
+        suite=("tests/include/sources/test_avro_values.py",),
+    ),
+    Mutation(
+        "avro: more bytes than a value", _AVRO,
+        "if left := len(value) - given.tell():", "if left := 0:",
+        suite=("tests/include/sources/test_avro_values.py",),
+    ),
+    Mutation(
+        "branches: the whole day leaves them", "include/days/sinks/iceberg.py",
+        "if is_there and not rows.of.early:", "if False:",
+        suite=("tests/include/days/test_table_sinks.py", "-k", "early"),
+    ),
+    Mutation(
+        "branches: who writes to another one is no conflict", "include/days/sinks/iceberg.py",
+        'if "older than last sequence number" in str(error):', "if False:",
+        suite=("tests/include/days/test_table_sinks.py", "-k", "early"),
+    ),
     Mutation(
         "changelogs: rows that are taken back stay", "spark_jobs/changelog.py",
         "{_COPIES}) AS INT))", "{_COPIES}) + IF({total} = 0, 1, 0) AS INT))",

@@ -28,9 +28,18 @@ TABLES = (
         suite=_ICEBERG,
     ),
     Mutation(
-        "equality deletes: an older file has zeros", f"{_AT}/iceberg_deletes.py",
-        "else pa.nulls(file.record_count, kind)",
-        "else pa.array([0] * file.record_count).cast(kind)", suite=_ICEBERG,
+        "equality deletes: an older file has zeros", f"{_AT}/iceberg_columns.py",
+        "pa.scalar(field.initial_default, short.get(kind, kind))",
+        "pa.scalar(field.initial_default or 0, short.get(kind, kind))", suite=_ICEBERG,
+    ),
+    Mutation(
+        "defaults: older files are read as they are", f"{_AT}/other_names.py",
+        " or bool(self.missing(fields.values(), columns))", "", suite=_ICEBERG,
+    ),
+    Mutation(
+        "hidden partitions: columns of the file", f"{_AT}/log.py",
+        "for name, value in values if name.lower() in columns)", "for name, value in values)",
+        suite=_ICEBERG,
     ),
     Mutation(
         "other names: read by those of the files", f"{_AT}/iceberg_columns.py",

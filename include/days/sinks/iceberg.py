@@ -8,7 +8,6 @@ which begins with what the table has then, and ends with the commit of the whole
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from forerun.include.days.sinks.day_rows import (
@@ -84,12 +83,11 @@ class IcebergSink:
             with warnings.catch_warnings(), self._table.transaction() as transaction:
                 warnings.simplefilter("ignore")  # that there is nothing to delete of a new day
                 self._write(transaction, rows, data)
-            self._drop_late_branch(rows)
         except (CommitFailedException, ValidationException):
             return False
         except Exception as error:  # noqa: BLE001 - whatever the client of a catalog raises
             if "older than last sequence number" in str(error):
-                return False  # somebody has written to another branch meanwhile
+                return False  # somebody has written meanwhile, be it to another branch
             raise refused(self._sink, error) from None
         return True
 
@@ -111,17 +109,6 @@ class IcebergSink:
         transaction.overwrite(data, of_day, snapshot_properties=rows.said, branch=at)
         if is_there and not rows.of.early:
             ManageSnapshots(transaction).remove_branch(branch).commit()
-
-    def _drop_late_branch(self, rows: DayRows) -> None:
-        """Remove the branch of a day whose rows are there whole: one of two that publish at once
-        may have made it just before, or just after, the other has published the day."""
-        branch = self._sink.branch_on(rows.of.day)
-        if not branch:
-            return
-        self._table = self._catalog.load_table(self._identifier)
-        whole = self.published(replace(rows.of, early=False))
-        if branch in self._table.refs() and whole is not None and whole >= rows.version:
-            self._table.manage_snapshots().remove_branch(branch).commit()
 
     def _make(self, data: pa.Table) -> None:
         namespace = self._identifier.rpartition(".")[0]

@@ -370,6 +370,19 @@ def test_early_results_and_days_at_once_leave_the_newest(
     assert _on(place) is None
 
 
+def test_an_early_result_that_began_before_the_day_was_published_does_not_come_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = _iceberg(tmp_path, monkeypatch, f"file://{tmp_path}/lake")
+    sink = replace(place.sink, early_branch=EARLY)
+    publish_rows(sink, said(1), ROWS)
+    late = open_sink(sink)
+    publish_rows(sink, said(run=3), ROWS)
+    whole = ROWS.append_column("ds", pa.array([DAYS[0]] * 2))
+    assert not late.replace(early(run=1), whole), "the catalog refuses it"
+    assert _on(place) is None
+
+
 def test_a_report_with_early_results_publishes_them_on_branches(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

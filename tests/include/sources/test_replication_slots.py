@@ -365,6 +365,21 @@ def test_a_key_that_is_null_is_looked_for_among_all(
     assert counts(told) == [None, None]
 
 
+def test_a_key_that_is_too_long_to_be_told_is_looked_for_among_all(
+    warehouse: Database, slot: str, store: Store, told: Told
+) -> None:
+    """Of a value that lies apart from its row, a change of others does not tell it."""
+    name = table(warehouse, "k text, v text")
+    warehouse.do(f"ALTER TABLE {name} REPLICA IDENTITY FULL")
+    warehouse.do(f"ALTER TABLE {name} ALTER k SET STORAGE EXTERNAL")
+    spec = sloted(name, slot, columns={"k": "STRING", "v": "STRING"})
+    warehouse.do(f"INSERT INTO {name} VALUES (repeat('ab', 5000), 'x')")
+    pin(store, spec)
+    warehouse.do(f"UPDATE {name} SET v = 'y'")
+    assert +rows(pin(store, spec)) == held(warehouse, name)
+    assert counts(told) == [None, None]
+
+
 def test_a_slot_forgets_what_was_pinned(
     warehouse: Database, slot: str, store: Store, told: Told
 ) -> None:
