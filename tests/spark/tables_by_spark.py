@@ -13,10 +13,16 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
+from forerun.include.days.sinks.day_rows import DayRows, DayVersion, ReportDay
+from forerun.include.days.sinks.tables import publish_rows
+from forerun.include.reports.sinks import IcebergTable
 from forerun.include.reports.spec import ClockTime, SourceSpec
 from forerun.include.state.records import Pin
 from forerun.planner.errors import ForerunError
@@ -139,6 +145,57 @@ class Table:
         return step, "unchanged" if same else "other files"
 
 
+def _hidden(session: Any, sail: Any, folder: Path) -> Iterator[tuple[str, str]]:
+    """Read the day, month or year of a table that Spark has partitioned by it."""
+    parts = {"day": ("{ds}", 6), "month": ("{yyyy}-{mm}", 120), "year": ("{yyyy}", 1500)}
+    for part, (value, step) in parts.items():
+        name = f"by_{part}"
+        session.sql(
+            f"CREATE TABLE lake.shop.{name} (k BIGINT, at TIMESTAMP) USING iceberg "
+            f"PARTITIONED BY ({part}s(at)) TBLPROPERTIES ('format-version' = '3', {MARKS})"
+        )
+        session.sql(
+            f"INSERT INTO lake.shop.{name} SELECT id, TIMESTAMP'2026-02-28 12:00:00' + "
+            f"INTERVAL '{step}' HOUR * id FROM range(-20, 20)"
+        )
+        session.sql(f"DELETE FROM lake.shop.{name} WHERE k % 3 = 0")
+        table = Table(session, sail, folder, "iceberg", name, f"lake.shop.{name}")
+        table.columns = {"k": "BIGINT", "at": "TIMESTAMP"}
+        wanted = session.sql(
+            f"SELECT k, at FROM {table.sql} WHERE trunc(at, '{part}') = trunc(DATE'2026-03-01', "
+            f"'{part}')" if part != "day" else
+            f"SELECT k, at FROM {table.sql} WHERE CAST(at AS DATE) = DATE'2026-03-01'"
+        ).collect()  # fmt: skip
+        of_part = replace(table.source("append_only"), path=f"{table.path}/at_{part}={value}")
+        rows = read(sail, of_part, pinned(folder / f"pins-{name}", of_part))
+        same = rows == sorted(map(tuple, wanted), key=repr) and rows
+        yield f"hidden partition by {part}", "same" if same else "other rows"
+
+
+def _early(session: Any) -> Iterator[tuple[str, str]]:
+    """Let Spark read the branch of early results, and the table beside it."""
+    sink = IcebergTable(name="lake.shop.daily", early_branch="early_{ds_nodash}")
+
+    def publish(run: int, *, early: bool) -> None:
+        of = ReportDay(report="daily", day=date(2026, 3, 1), store="file:///s", early=early)
+        version = DayVersion(generation=1, run=run)
+        rows = DayRows(of=of, version=version, attempt="a", incomplete=(), pins=())
+        publish_rows(sink, rows, pa.table({"k": [run]}))
+
+    def held(of: str = "") -> list[int]:
+        return [row.k for row in session.sql(f"SELECT k FROM lake.shop.daily {of}").collect()]
+
+    branch = "VERSION AS OF 'early_20260301'"
+    publish(1, early=True)
+    yield "early result", "same" if (held(), held(branch)) == ([], [1]) else "other rows"
+    publish(2, early=True)
+    yield "second one", "same" if (held(), held(branch)) == ([], [2]) else "other rows"
+    publish(3, early=False)
+    yield "whole day", "same" if held() == [3] else "other rows"
+    refs = session.sql("SELECT name FROM lake.shop.daily.refs").collect()
+    yield "branch after it", "same" if [row.name for row in refs] == ["main"] else "still there"
+
+
 def main(folder: Path, jars: str) -> None:
     os.environ |= {
         "PYICEBERG_CATALOG__LAKE__TYPE": "sql",
@@ -155,6 +212,7 @@ def main(folder: Path, jars: str) -> None:
         rewrite = f"'shop.{name}', options => map('rewrite-all', 'true')"
         steps = table.steps(f"CALL lake.system.rewrite_data_files({rewrite})")
         found += [(f"iceberg {name}", *step) for step in steps]
+    found += [("iceberg", *one) for one in (*_hidden(session, sail, folder), *_early(session))]
     for name, said in DELTA.items():
         table = Table(session, sail, folder, "delta", name)
         session.sql(f"CREATE TABLE {table.sql} {of_table.format('delta', said)}")
@@ -175,6 +233,7 @@ def _session(folder: Path, jars: str) -> Any:
         "spark.driver.extraClassPath": jars,
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "2",
+        "spark.sql.session.timeZone": "UTC",
         "spark.sql.extensions": ",".join(extensions),
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.databricks.delta.snapshotPartitions": "1",
