@@ -40,6 +40,7 @@ SELECT s.plugin, s.database = current_database() AND NOT s.temporary, s.wal_stat
        quote_ident(n.nspname) || '.' || quote_ident(c.relname),
        c.relkind = 'r' AND c.relpersistence = 'p' AND NOT c.relhassubclass AND NOT c.relrowsecurity,
        md5(concat_ws(' ', c.oid, c.xmin, n.xmin, pg_relation_filenode(c.oid), c.relreplident,
+           current_setting('TimeZone'), current_setting('DateStyle'),
            (SELECT string_agg(concat_ws(' ', a.attnum, a.attname, a.atttypid, a.xmin), ' '
                               ORDER BY a.attnum)
             FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0))),
@@ -74,9 +75,9 @@ class _UnknownError(Exception):
 @dataclass(frozen=True, slots=True)
 class Mark:
     """A state of a table as a slot tells it: where the slot began then, the ``end`` of what may be
-    forgotten, since this state has seen it, the shape of the table, and the transactions that it
-    saw: all below ``xmin``, none from ``xmax`` on, and in between those that were not
-    ``running``."""
+    forgotten, since this state has seen it, the ``shape`` of the table and of the session, by which
+    the same rows are read, and the transactions that it saw: all below ``xmin``, none from ``xmax``
+    on, and in between those that were not ``running``."""
 
     lsn: str
     end: str
@@ -113,9 +114,12 @@ def mark_of(text: str) -> Mark | None:
     if found is None:
         return None
     lsn, end, shape, xmin, xmax, running = found.groups()
-    numbers = frozenset(map(int, running.split(","))) if running else frozenset[int]()
     lsn, end = lsn.replace("-", "/"), end.replace("-", "/")
-    return Mark(lsn, end, shape, int(xmin), int(xmax), numbers)
+    return Mark(lsn, end, shape, int(xmin), int(xmax), _numbers(running))
+
+
+def _numbers(text: str) -> frozenset[int]:
+    return frozenset(map(int, text.split(","))) if text else frozenset()
 
 
 def mark_of_pin(pin: Pin | None) -> Mark | None:
@@ -226,9 +230,8 @@ def _state(table: OpenTable, slot: str, key: Sequence[ColumnSpec]) -> tuple[Mark
             )
     _flush(table.uri)
     xmin, xmax, running = snapshot.split(":")
-    numbers = frozenset(map(int, running.split(","))) if running else frozenset[int]()
     begin = lsn or "0/0"
-    mark = Mark(begin, begin, shape, int(xmin), int(xmax), numbers)
+    mark = Mark(begin, begin, shape, int(xmin), int(xmax), _numbers(running))
     return mark, status == "lost", name
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
-from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.schema import Schema, index_by_id, index_by_name
 from pyiceberg.table import Table
 from pyiceberg.table.name_mapping import MappedField
@@ -80,6 +79,8 @@ def other_names(table: Table) -> OtherNames | None:
 def value_before(field: NestedField) -> pa.Scalar:
     """Return the value of a column in the rows of files that are older than it: NULL, unless the
     table says another one."""
+    from pyiceberg.io.pyarrow import schema_to_pyarrow  # a third of a second, for few tables
+
     kind = schema_to_pyarrow(Schema(NestedField(1, "value", field.field_type))).field(0).type
     short = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}  # as in other files
     return pa.scalar(field.initial_default, short.get(kind, kind))

@@ -129,10 +129,14 @@ def test_a_changelog_takes_back_what_was_updated_and_deleted(
 
 
 def test_a_pin_sees_one_state(warehouse: Database, store: Store) -> None:
-    """Money goes from one row to the other all the time: the sum is the same in every pin."""
     name = table(warehouse, "k bigint, v numeric(10,2)")
-    warehouse.do(f"INSERT INTO {name} VALUES (1, 50), (2, 50)")
     spec = source(name, columns={"k": "BIGINT", "v": "DECIMAL(10,2)"}, change="changelog")
+    money_moves(warehouse, store, name, spec)
+
+
+def money_moves(warehouse: Database, store: Store, name: str, spec: SourceSpec) -> None:
+    """Money goes from one row to the other all the time: the sum is the same in every pin."""
+    warehouse.do(f"INSERT INTO {name} VALUES (1, 50), (2, 50)")
     with warehouse.session() as writer:
         writer.autocommit = False
         for amount in range(1, 6):
