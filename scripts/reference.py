@@ -26,7 +26,7 @@ RECORDS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         (
             ("ReportSpec", f"{REPORTS}/spec.py"),
             ("Parameter", CONTRACT),
-            ("Session", f"{REPORTS}/session.py"),
+            ("Session", f"{REPORTS}/spark/session.py"),
         ),
     ),
     (
@@ -39,7 +39,7 @@ RECORDS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     (
         "Its sources",
         (
-            ("SourceSpec", f"{REPORTS}/source.py"),
+            ("SourceSpec", f"{REPORTS}/sources/source.py"),
             ("ColumnSpec", CONTRACT),
             ("ForeignKey", CONTRACT),
         ),
@@ -47,7 +47,7 @@ RECORDS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     (
         "When a source is complete",
         tuple(
-            (name, f"{REPORTS}/complete_when.py")
+            (name, f"{REPORTS}/sources/complete_when.py")
             for name in ("MarkerFile", "HourlyMarkers", "ExpectedCount", "ClockTime", "AssetEvent")
         ),
     ),
@@ -57,13 +57,13 @@ RECORDS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("RunPolicy", f"{REPORTS}/run_policy.py"),
             ("RunTime", f"{REPORTS}/run_policy.py"),
             ("Choose", f"{REPORTS}/run_policy.py"),
-            ("Hours", f"{REPORTS}/hours.py"),
+            ("Hours", f"{REPORTS}/values/hours.py"),
         ),
     ),
     (
         "When an early run starts",
         tuple(
-            (name, f"{REPORTS}/start_when.py")
+            (name, f"{REPORTS}/sources/start_when.py")
             for name in ("AfterRows", "Every", "PriceAtMost", "WhenComplete")
         ),
     ),

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from forerun.include.days.manifests import read_manifest
-from forerun.include.reports.changes import in_files
+from forerun.include.reports.sources.changes import in_files
 from forerun.include.sources.changelog import only_adds
 from forerun.include.sources.constants import Constants
 from forerun.include.sources.corrections import came, find_corrections

@@ -13,25 +13,25 @@ import typer
 from typer.exceptions import TyperException
 
 from forerun import console
-from forerun.cli.arrivals import arrivals_command
 from forerun.cli.assess import assess_command
-from forerun.cli.backfill import backfill_command
 from forerun.cli.calibrate import calibrate_command
 from forerun.cli.check import check_command
-from forerun.cli.diff import diff_command
 from forerun.cli.doctor import doctor_command
-from forerun.cli.expire import expire_command, expire_pins_command
-from forerun.cli.explain import explain_command
 from forerun.cli.init import init_command
 from forerun.cli.options import CheckedDay, takes_day
 from forerun.cli.plan import CANNOT, plan_command
-from forerun.cli.repair import repair_command
-from forerun.cli.result import result_command
-from forerun.cli.savings import savings_command
 from forerun.cli.schedule import schedule_app
 from forerun.cli.setup import setup_command
-from forerun.cli.shadow import shadow_command
-from forerun.cli.status import status_command
+from forerun.cli.stored.arrivals import arrivals_command
+from forerun.cli.stored.backfill import backfill_command
+from forerun.cli.stored.diff import diff_command
+from forerun.cli.stored.expire import expire_command, expire_pins_command
+from forerun.cli.stored.explain import explain_command
+from forerun.cli.stored.repair import repair_command
+from forerun.cli.stored.result import result_command
+from forerun.cli.stored.savings import savings_command
+from forerun.cli.stored.shadow import shadow_command
+from forerun.cli.stored.status import status_command
 from forerun.include.engines import ENGINES
 from forerun.planner.errors import ForerunError
 from forerun.planner.request import Method

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from forerun import console
 from forerun.include.machine.wall_clock import utc_now
-from forerun.include.reports.clock import parse_day
+from forerun.include.reports.values.clock import parse_day
 from forerun.include.state.cluster_report import ClusterReport
 from forerun.include.state.expire import store_clock
 from forerun.include.state.slots import Look, SlotRequest, Stop, shown, why_not

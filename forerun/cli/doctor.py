@@ -25,7 +25,7 @@ from forerun.doctors.spark_connect import SCHEME, examine_endpoint
 from forerun.include.machine import jvm
 from forerun.include.machine.deployment import deployment_defaults
 from forerun.include.machine.pyspark_files import find_trouble, pyspark_version
-from forerun.include.reports.session import FIXED, SETTING_HINT, differing
+from forerun.include.reports.spark.session import FIXED, SETTING_HINT, differing
 from forerun.include.stores.opening import default_store, open_store
 from forerun.planner.errors import ForerunError
 

@@ -19,10 +19,10 @@ from zoneinfo import ZoneInfo
 import typer
 
 from forerun.include.machine.settings import allowed_functions
-from forerun.include.reports.clock import parse_day
 from forerun.include.reports.parameters import Parameter, day_parameters, parse_parameters
-from forerun.include.reports.sizes import parse_bytes
 from forerun.include.reports.spec import MOST_SAMPLED
+from forerun.include.reports.values.clock import parse_day
+from forerun.include.reports.values.sizes import parse_bytes
 from forerun.planner.errors import RequestError
 from forerun.planner.request import Method, PlanRequest, Problem, Settings, TimePoint
 from forerun.planner.sql.syntax.table_names import tables_read

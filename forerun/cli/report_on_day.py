@@ -8,8 +8,8 @@ from datetime import date, datetime
 
 from forerun.include.machine.settings import allowed_functions
 from forerun.include.reports.declared import read_declared
+from forerun.include.reports.sources.start_when import start_text
 from forerun.include.reports.spec import ReportSpec
-from forerun.include.reports.start_when import start_text
 from forerun.include.runs.day_request import sql_of
 from forerun.include.runs.prepare import imagine_generation, prepare_run
 from forerun.include.sources.completeness import find_missing

@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 from forerun import console
 from forerun.cli import cluster as cluster_command
 from forerun.include.machine.wall_clock import utc_now
-from forerun.include.reports.clock import parse_day
+from forerun.include.reports.values.clock import parse_day
 from forerun.include.stores.opening import open_store
 from forerun.night import shown as shown_night
 from forerun.night.budgets import plan_within

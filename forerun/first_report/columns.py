@@ -16,8 +16,8 @@ from typing import Any, Literal
 from forerun.first_report.layout import Layout, NoTableError
 from forerun.first_report.values import Json, Number, Scalars
 from forerun.include.machine.wall_clock import utc_now
-from forerun.include.reports.complete_when import ClockTime
-from forerun.include.reports.source import SourceSpec
+from forerun.include.reports.sources.complete_when import ClockTime
+from forerun.include.reports.sources.source import SourceSpec
 from forerun.include.sources.files import Listing, Location
 from forerun.include.sources.formats import format_of
 from forerun.include.sources.listing import data_files

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from forerun.include.reports.names import is_name
+from forerun.include.reports.values.names import is_name
 from forerun.include.sources.files import Location
 from forerun.include.sources.table_formats import TableFormatError, refuse_tables_below
 from forerun.include.stores.store import StoredFile, is_hidden

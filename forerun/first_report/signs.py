@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from zoneinfo import ZoneInfo
 
 from forerun.first_report.layout import Layout
-from forerun.include.reports.complete_when import ClockTime, HourlyMarkers, MarkerFile
+from forerun.include.reports.sources.complete_when import ClockTime, HourlyMarkers, MarkerFile
 
 _HOUR = re.compile(r"(.*?)(?<!\d)([01]\d|2[0-3])(?!\d)([^/]*)/([^/]+)\Z")
 _USUAL = "_SUCCESS"

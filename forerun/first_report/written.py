@@ -15,8 +15,8 @@ from forerun.first_report.layout import NoTableError
 from forerun.first_report.question import ask, find_join, named_by
 from forerun.first_report.signs import find_sign
 from forerun.first_report.tables import find_tables
-from forerun.include.reports.complete_when import ClockTime, HourlyMarkers, MarkerFile
-from forerun.include.reports.source import SourceSpec
+from forerun.include.reports.sources.complete_when import ClockTime, HourlyMarkers, MarkerFile
+from forerun.include.reports.sources.source import SourceSpec
 from forerun.include.stores.file_store import FileStore
 from forerun.include.stores.store import Store
 from forerun.planner.contract import ColumnSpec

@@ -1,6 +1,6 @@
 """A night as a person writes it, in TOML, JSON or YAML: reports, what they cost, and a cluster.
 
-Times are as everywhere in a report (:mod:`forerun.include.reports.clock`): ``24:00`` is the
+Times are as everywhere in a report (:mod:`forerun.include.reports.values.clock`): ``24:00`` is the
 midnight that ends the day, ``30:00`` six in the morning after it. Prices and ceilings are by the
 hour of the clock, from 00:00 to 24:00, and hold on each day of the night.
 """
@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from forerun.include.reports.clock import parse_day, parse_time, parse_zone
-from forerun.include.reports.hours import Hours, daily_curve, instant, spans_of
+from forerun.include.reports.values.clock import parse_day, parse_time, parse_zone
+from forerun.include.reports.values.hours import Hours, daily_curve, instant, spans_of
 from forerun.night.budgets import Budgets
 from forerun.planner.contract.codec import from_json
 from forerun.planner.errors import ContractError, ScheduleError

@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from forerun.include.reports.clock import parse_time
+from forerun.include.reports.values.clock import parse_time
 from forerun.night.file import Night
 from forerun.night.what_if import find_report
 from forerun.planner.errors import ScheduleError

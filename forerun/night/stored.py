@@ -18,11 +18,11 @@ from statistics import median
 
 from forerun.include.days.ledger import read_history
 from forerun.include.oncall.catalogue import days_of, known_reports, newest_spec
-from forerun.include.reports.clock import parse_day, parse_time, parse_zone
 from forerun.include.reports.cluster import Cluster
-from forerun.include.reports.fields import SpecError
-from forerun.include.reports.hours import Hours, daily_curve
 from forerun.include.reports.spec import ReportSpec
+from forerun.include.reports.values.clock import parse_day, parse_time, parse_zone
+from forerun.include.reports.values.fields import SpecError
+from forerun.include.reports.values.hours import Hours, daily_curve
 from forerun.include.state.cluster_report import ClusterReport
 from forerun.include.state.expire import store_clock
 from forerun.include.state.layout import CLUSTERS_FOLDER

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from forerun.include.reports.clock import parse_time
-from forerun.include.reports.hours import instant, spans_of
+from forerun.include.reports.values.clock import parse_time
+from forerun.include.reports.values.hours import instant, spans_of
 from forerun.night.file import Night, read_reports
 from forerun.planner.errors import ScheduleError
 from forerun.planner.schedule.night import NightReport

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 import numpy as np
 import pyarrow as pa
 
-from forerun.include.reports.changes import WEIGHT
+from forerun.include.reports.sources.changes import WEIGHT
 from forerun.planner.contract.plan_v1 import WEIGHT_COLUMN
 
 UPDATED = 0.1

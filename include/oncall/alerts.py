@@ -12,9 +12,9 @@ from datetime import date, datetime, timedelta
 from typing import Literal
 
 from forerun.include.oncall.catalogue import known_reports, newest_spec
-from forerun.include.oncall.day_records import DayRecords, read_day_records
+from forerun.include.oncall.day.records import DayRecords, read_day_records
+from forerun.include.oncall.day.standing import Standing, standing
 from forerun.include.oncall.remedies import remedies
-from forerun.include.oncall.standing import Standing, standing
 from forerun.include.reports.asset_keys import report_key
 from forerun.include.reports.spec import AssetEvent, ReportSpec
 from forerun.include.sources.completeness import find_missing

@@ -14,8 +14,8 @@ from datetime import date
 from forerun.include.days.generations import claiming_dag, generations, read_spec
 from forerun.include.days.results import read_pointer
 from forerun.include.past.repair import NotRepairableError
-from forerun.include.reports.clock import TimeError, parse_day
 from forerun.include.reports.spec import ReportSpec
+from forerun.include.reports.values.clock import TimeError, parse_day
 from forerun.include.state.layout import SPECS_FOLDER, report_folder
 from forerun.include.state.records import GenerationRecord
 from forerun.include.stores.store import MissingKeyError, StoreReader

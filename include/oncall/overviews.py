@@ -10,7 +10,7 @@ from forerun.include.oncall.all_savings import AllSavings, read_all_savings
 from forerun.include.oncall.catalogue import known_reports
 from forerun.include.oncall.kept_state import KeptState, read_kept_states
 from forerun.include.oncall.kept_value import KeptValue
-from forerun.include.oncall.night_reader import NightReader
+from forerun.include.oncall.night.reader import NightReader
 from forerun.include.stores.opening import open_store
 
 _FRESH_S, _STALE_S = 120.0, 24 * 3600.0

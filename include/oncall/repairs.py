@@ -17,9 +17,9 @@ from forerun.include.days.handle import Day
 from forerun.include.days.instructions import Told, read_told
 from forerun.include.days.manifests import pins_of
 from forerun.include.days.publishing import FailedCheck, read_findings
-from forerun.include.oncall.actions import BUSY, OVER, Action, DagRunState, held_up
 from forerun.include.oncall.catalogue import spec_of_day
-from forerun.include.oncall.day_records import DayRecords
+from forerun.include.oncall.day.actions import BUSY, OVER, Action, DagRunState, held_up
+from forerun.include.oncall.day.records import DayRecords
 from forerun.include.past.repair import Repair, find_repair
 from forerun.include.reports.spec import ReportSpec
 from forerun.include.state.commits import read_commit

@@ -21,7 +21,7 @@ from forerun.include.days.manifests import read_manifest
 from forerun.include.days.results import NoResultError, read_pointer
 from forerun.include.past.repair_bases import Base, Pins, Unusable, find_bases
 from forerun.include.past.repair_plans import RepairPlan, bytes_read, plan_anew, plan_delta
-from forerun.include.reports.complete_when import AssetEvent
+from forerun.include.reports.sources.complete_when import AssetEvent
 from forerun.include.reports.spec import ReportSpec, SourceSpec
 from forerun.include.runs.prepare import TINY_BYTES, PreparedRun, open_generation
 from forerun.include.sources.completeness import find_missing

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from urllib.parse import SplitResult
 
-from forerun.include.reports.names import is_name
+from forerun.include.reports.values.names import is_name
 
 _SCHEME = "forerun"
 _HOST = "report"

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal, get_args
 
-from forerun.include.reports.clock import DayTime, parse_day, parse_time
-from forerun.include.reports.fields import SpecError, take_fields
-from forerun.include.reports.keywords import names_its_fields
+from forerun.include.reports.values.clock import DayTime, parse_day, parse_time
+from forerun.include.reports.values.fields import SpecError, take_fields
+from forerun.include.reports.values.keywords import names_its_fields
 
 Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 WEEKDAYS: tuple[str, ...] = get_args(Weekday)
@@ -26,7 +26,8 @@ _LONGEST_MONTH = 31
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DueOn:
     """Some days, and when their report is due: ``at`` is a time after the start of the day
-    (:mod:`forerun.include.reports.clock`), so a Friday that is due on Monday at nine has ``81:00``.
+    (:mod:`forerun.include.reports.values.clock`), so a Friday that is due on Monday at nine has
+    ``81:00``.
 
     A day is one of them if it fits all that is given: one of the ``weekdays``, one of the ``dates``
     (``YYYY-MM-DD``), one of the ``month_days`` (1 is the first of a month, -1 its last).

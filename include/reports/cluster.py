@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from forerun.include.reports.clock import parse_time, parse_zone
-from forerun.include.reports.fields import SpecError, label, take_fields
-from forerun.include.reports.hours import Hours, clock_span, daily_curve, spans_on
-from forerun.include.reports.keywords import names_its_fields
-from forerun.include.reports.lengths import Length
-from forerun.include.reports.names import check_name, check_unique
 from forerun.include.reports.spec import PriceAtMost, ReportSpec
+from forerun.include.reports.values.clock import parse_time, parse_zone
+from forerun.include.reports.values.fields import SpecError, label, take_fields
+from forerun.include.reports.values.hours import Hours, clock_span, daily_curve, spans_on
+from forerun.include.reports.values.keywords import names_its_fields
+from forerun.include.reports.values.lengths import Length
+from forerun.include.reports.values.names import check_name, check_unique
 from forerun.planner.contract.plan_v1 import later
 from forerun.planner.schedule.step_curve import StepCurve
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal
 
-from forerun.include.reports.fields import SpecError, take_fields
+from forerun.include.reports.values.fields import SpecError, take_fields
 
 Scalar = str | int | float | bool | None
 Argument = str | int | float | bool | tuple[Scalar, ...] | None

@@ -27,8 +27,8 @@ from dataclasses import dataclass, field, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from forerun.include.reports.fields import SpecError
 from forerun.include.reports.spec import ReportSpec
+from forerun.include.reports.values.fields import SpecError
 from forerun.planner.errors import ForerunError
 
 _BLOCK = re.compile(r"\s*/\*---[ \t]*\n(.*?)\n---\*/", re.DOTALL)

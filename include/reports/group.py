@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 
-from forerun.include.reports.clock import parse_time
-from forerun.include.reports.fields import SpecError, label, take_fields
-from forerun.include.reports.keywords import names_its_fields
-from forerun.include.reports.lengths import Length
-from forerun.include.reports.names import check_name, check_unique
 from forerun.include.reports.run_policy import RunTime
+from forerun.include.reports.sources.start_when import WithGroup
 from forerun.include.reports.spec import ReportSpec
-from forerun.include.reports.start_when import WithGroup
+from forerun.include.reports.values.clock import parse_time
+from forerun.include.reports.values.fields import SpecError, label, take_fields
+from forerun.include.reports.values.keywords import names_its_fields
+from forerun.include.reports.values.lengths import Length
+from forerun.include.reports.values.names import check_name, check_unique
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

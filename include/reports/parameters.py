@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
-from forerun.include.reports.clock import parse_time
-from forerun.include.reports.fields import SpecError
+from forerun.include.reports.values.clock import parse_time
+from forerun.include.reports.values.fields import SpecError
 from forerun.planner.contract.parameters import value_of
 from forerun.planner.contract.plan_v1 import Parameter as Parameter  # noqa: PLC0414 - a report is made of it
 from forerun.planner.errors import ParameterError, SqlError

@@ -14,9 +14,9 @@ from datetime import date, timedelta
 from itertools import pairwise
 
 from forerun.include.reports.calendar import WEEKDAYS, Weekday
-from forerun.include.reports.clock import parse_day
-from forerun.include.reports.fields import SpecError, take_fields
-from forerun.include.reports.keywords import names_its_fields
+from forerun.include.reports.values.clock import parse_day
+from forerun.include.reports.values.fields import SpecError, take_fields
+from forerun.include.reports.values.keywords import names_its_fields
 
 _DAY = timedelta(days=1)
 _MONTHS = (1, 2, 3, 4, 6, 12)

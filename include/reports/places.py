@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote, urlsplit
 
-from forerun.include.reports.fields import SpecError
+from forerun.include.reports.values.fields import SpecError
 
 SUPPORTED = "an absolute path (/lake/orders), file:///path, or s3://bucket/prefix (s3a:// as well)"
 _SERVICE = re.compile(r"([a-z]+)://[A-Za-z0-9_.-]+/[^/@\s\x00-\x1f]+\Z")

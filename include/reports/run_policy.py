@@ -9,13 +9,13 @@ from itertools import pairwise
 from typing import Literal
 from zoneinfo import ZoneInfo
 
-from forerun.include.reports.clock import DAY_S, parse_time
-from forerun.include.reports.fields import SpecError, take_fields
-from forerun.include.reports.hours import Hours, daily_curve
-from forerun.include.reports.keywords import names_its_fields
-from forerun.include.reports.lengths import Length
 from forerun.include.reports.period import Period
-from forerun.include.reports.start_when import PriceAtMost, StartWhen, start_text
+from forerun.include.reports.sources.start_when import PriceAtMost, StartWhen, start_text
+from forerun.include.reports.values.clock import DAY_S, parse_time
+from forerun.include.reports.values.fields import SpecError, take_fields
+from forerun.include.reports.values.hours import Hours, daily_curve
+from forerun.include.reports.values.keywords import names_its_fields
+from forerun.include.reports.values.lengths import Length
 
 MOST_INHERITING = 100
 """So many days in a row may inherit: each adds a partition to what is read."""
@@ -25,9 +25,9 @@ _ANY_DAY = date(2026, 1, 1)
 @names_its_fields
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTime:
-    """A run: when (:mod:`forerun.include.reports.clock`), and what compute costs then, relatively.
-    An early run with a trigger, ``when``, starts as soon as that fires, and ``at`` is its latest
-    time."""
+    """A run: when (:mod:`forerun.include.reports.values.clock`), and what compute costs then,
+    relatively. An early run with a trigger, ``when``, starts as soon as that fires, and ``at`` is
+    its latest time."""
 
     at: str
     """The time of the run, after the start of the day; the latest time, if it has a trigger."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from forerun.include.reports.fields import SpecError, take_fields
-from forerun.include.reports.keywords import names_its_fields
-from forerun.include.reports.names import check_name
 from forerun.include.reports.places import check_place
+from forerun.include.reports.values.fields import SpecError, take_fields
+from forerun.include.reports.values.keywords import names_its_fields
+from forerun.include.reports.values.names import check_name
 
 
 @names_its_fields

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TypeAlias
 
-from forerun.include.reports.fields import SpecError, take_fields
-from forerun.include.reports.keywords import names_its_fields
-from forerun.include.reports.names import check_name
 from forerun.include.reports.places import check_place, check_service
+from forerun.include.reports.values.fields import SpecError, take_fields
+from forerun.include.reports.values.keywords import names_its_fields
+from forerun.include.reports.values.names import check_name
 
 _BRANCH = re.compile(r"[\w-]*\{ds(_nodash)?\}[\w-]*", re.ASCII)
 

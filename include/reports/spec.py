@@ -16,19 +16,7 @@ from zoneinfo import ZoneInfo
 
 from forerun.include.reports.asset_keys import report_key
 from forerun.include.reports.calendar import DueOn, due_time
-from forerun.include.reports.clock import DAY_S, parse_day, parse_time, parse_zone
-from forerun.include.reports.complete_when import (
-    AssetEvent,
-    ClockTime,
-    CompleteWhen,
-    ExpectedCount,
-    HourlyMarkers,
-    MarkerFile,
-)
 from forerun.include.reports.expectations import Expectation
-from forerun.include.reports.fields import SpecError, label, take_fields
-from forerun.include.reports.keywords import names_its_fields
-from forerun.include.reports.names import check_name, check_unique
 from forerun.include.reports.parameters import Parameter, check_parameters, day_parameters, with_due
 from forerun.include.reports.period import (
     Monthly,
@@ -41,7 +29,6 @@ from forerun.include.reports.period import (
 )
 from forerun.include.reports.places import check_place
 from forerun.include.reports.run_policy import RunPolicy, RunTime, check_in_period
-from forerun.include.reports.session import Session
 from forerun.include.reports.shadow import Shadow
 from forerun.include.reports.sinks import (
     DeltaTable,
@@ -52,10 +39,17 @@ from forerun.include.reports.sinks import (
     VersionedFolder,
     takes_early_results,
 )
-from forerun.include.reports.sizes import parse_bytes
-from forerun.include.reports.source import MOST_SAMPLED, SourceSpec
-from forerun.include.reports.sources_together import check_foreign_keys, check_rolling
-from forerun.include.reports.start_when import (
+from forerun.include.reports.sources.complete_when import (
+    AssetEvent,
+    ClockTime,
+    CompleteWhen,
+    ExpectedCount,
+    HourlyMarkers,
+    MarkerFile,
+)
+from forerun.include.reports.sources.source import MOST_SAMPLED, SourceSpec
+from forerun.include.reports.sources.sources_together import check_foreign_keys, check_rolling
+from forerun.include.reports.sources.start_when import (
     AfterRows,
     Every,
     PriceAtMost,
@@ -63,6 +57,12 @@ from forerun.include.reports.start_when import (
     WhenComplete,
     check_start,
 )
+from forerun.include.reports.spark.session import Session
+from forerun.include.reports.values.clock import DAY_S, parse_day, parse_time, parse_zone
+from forerun.include.reports.values.fields import SpecError, label, take_fields
+from forerun.include.reports.values.keywords import names_its_fields
+from forerun.include.reports.values.names import check_name, check_unique
+from forerun.include.reports.values.sizes import parse_bytes
 from forerun.planner.contract.codec import from_json, to_json
 from forerun.planner.contract.seal import unseal
 from forerun.planner.errors import ContractError, SqlError
@@ -288,8 +288,8 @@ class ReportSpec:
     @property
     def state_bytes(self) -> int | None:
         """The state budget in bytes, None for any. Raises
-        :class:`forerun.include.reports.sizes.SizeError` for a text that is no size, which is why
-        building a report asks for it."""
+        :class:`forerun.include.reports.values.sizes.SizeError` for a text that is no size, which is
+        why building a report asks for it."""
         if not self.state_budget:
             return None
         return parse_bytes(self.state_budget, f"report {self.name}: state_budget")

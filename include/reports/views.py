@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from forerun.include.reports.declared import read_declared
-from forerun.include.reports.fields import SpecError
-from forerun.include.reports.names import check_name
 from forerun.include.reports.spec import ReportSpec
+from forerun.include.reports.values.fields import SpecError
+from forerun.include.reports.values.names import check_name
 from forerun.planner.errors import ForerunError, SqlError
 
 

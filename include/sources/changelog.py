@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from forerun.include.reports.changes import WEIGHT
+from forerun.include.reports.sources.changes import WEIGHT
 from forerun.include.state.records import ColumnFooter, PinnedFile
 from forerun.planner.contract.plan_v1 import WEIGHT_COLUMN
 from forerun.planner.errors import ForerunError

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import assert_never
 
-from forerun.include.reports.clock import parse_time
 from forerun.include.reports.spec import (
     AssetEvent,
     ClockTime,
@@ -20,6 +19,7 @@ from forerun.include.reports.spec import (
     ReportSpec,
     SourceSpec,
 )
+from forerun.include.reports.values.clock import parse_time
 from forerun.include.sources.files import locate
 from forerun.include.sources.listing import data_files, said
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from forerun.include.reports.clock import parse_time, parse_zone
-from forerun.include.reports.complete_when import CompleteWhen, HourlyMarkers, MarkerFile
 from forerun.include.reports.period import days_from
+from forerun.include.reports.sources.complete_when import CompleteWhen, HourlyMarkers, MarkerFile
 from forerun.include.reports.spec import SourceSpec
+from forerun.include.reports.values.clock import parse_time, parse_zone
 from forerun.include.sources.constants import Constants, in_folders, with_constants
 from forerun.include.sources.files import Asked, DayBounds, Listing
 from forerun.include.sources.formats import format_of

@@ -25,9 +25,9 @@ from statistics import mean, median
 from forerun.include.days.handle import Day
 from forerun.include.days.ledger import read_history
 from forerun.include.days.run_times import RunTimes, own_times, read_times, store_times
-from forerun.include.reports.clock import parse_time
 from forerun.include.reports.cluster import Cluster
 from forerun.include.reports.run_policy import Retries
+from forerun.include.reports.values.clock import parse_time
 from forerun.include.runs.inheriting import as_by_itself
 from forerun.include.runs.prepare import AskedRun, ask_for_run, imagine_generation
 from forerun.include.sources.statistics import time_points

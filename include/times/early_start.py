@@ -14,7 +14,7 @@ from typing import assert_never
 from forerun.include.days.handle import Day
 from forerun.include.days.manifests import read_manifest
 from forerun.include.days.run_times import RunTimes, read_times, store_times
-from forerun.include.reports.clock import parse_time
+from forerun.include.reports.sources.start_when import WithGroup
 from forerun.include.reports.spec import (
     AfterRows,
     AssetEvent,
@@ -24,7 +24,7 @@ from forerun.include.reports.spec import (
     StartWhen,
     WhenComplete,
 )
-from forerun.include.reports.start_when import WithGroup
+from forerun.include.reports.values.clock import parse_time
 from forerun.include.runs.day_request import there_before
 from forerun.include.sources.completeness import Events, missing_of, missing_of_asset
 from forerun.include.sources.delivery import read_pin

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 
 from forerun.include.days.handle import Day
-from forerun.include.reports.hours import daily_curve
 from forerun.include.reports.spec import ReportSpec
+from forerun.include.reports.values.hours import daily_curve
 from forerun.include.sources.files import SourcePathError
 from forerun.include.sources.pins import pin_source
 from forerun.include.stores.store import StoreReader

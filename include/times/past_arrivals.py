@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
 
 from forerun.include.days.results import read_pointer
-from forerun.include.reports.clock import DayTime, parse_day
 from forerun.include.reports.spec import ReportSpec, SourceSpec
+from forerun.include.reports.values.clock import DayTime, parse_day
 from forerun.include.sources.delivery import read_pin
 from forerun.include.state.layout import (
     numbers,

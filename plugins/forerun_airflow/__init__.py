@@ -27,7 +27,6 @@ from forerun.airflow.watching.deadlines import deadline_alerts
 from forerun.include.reports.cluster import Blackout, Cluster
 from forerun.include.reports.expectations import Expectation, expect
 from forerun.include.reports.group import ReportGroup
-from forerun.include.reports.hours import Hours
 from forerun.include.reports.period import Monthly, PeriodsFrom, Trailing, Weekly
 from forerun.include.reports.run_policy import Choose
 from forerun.include.reports.shadow import Shadow
@@ -57,6 +56,7 @@ from forerun.include.reports.spec import (
     decode_report,
     encode_report,
 )
+from forerun.include.reports.values.hours import Hours
 from forerun.planner.contract.plan_v1 import ColumnSpec, ForeignKey
 
 __all__ = [

@@ -21,9 +21,9 @@ from airflow.sdk.exceptions import (
 )
 
 from forerun.include.machine.wall_clock import utc_now as utc_now  # noqa: PLC0414 - the tasks' clock
-from forerun.include.reports.clock import parse_day, parse_time
 from forerun.include.reports.run_policy import Choose
 from forerun.include.reports.spec import ReportSpec, RunTime
+from forerun.include.reports.values.clock import parse_day, parse_time
 from forerun.include.state.layout import Generation
 from forerun.planner.errors import ForerunError, RequestError
 

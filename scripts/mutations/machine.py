@@ -11,11 +11,11 @@ MACHINE = (
         suite=("tests/spark/test_job_archive.py",),
     ),
     Mutation(
-        "spark_conf: a report may set anything", "include/reports/spark_conf.py",
+        "spark_conf: a report may set anything", "include/reports/spark/spark_conf.py",
         "        if setting is None:\n", "        if setting is None:\n            continue\n",
     ),
     Mutation(
-        "spark_conf: values may be anything", "include/reports/spark_conf.py",
+        "spark_conf: values may be anything", "include/reports/spark/spark_conf.py",
         "any(v.fullmatch(value) for v in setting.values)", "value",
     ),
     Mutation(

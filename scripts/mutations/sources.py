@@ -88,7 +88,7 @@ SOURCES = (
         "if not any(name.endswith(rule.name) for name in _names(path))]",
     ),
     Mutation(
-        "completeness: every day has 24 hours", "include/reports/complete_when.py",
+        "completeness: every day has 24 hours", "include/reports/sources/complete_when.py",
         "return tuple(sorted(shown))", "return tuple(range(24))",
     ),
 )  # fmt: skip

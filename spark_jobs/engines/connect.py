@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 from forerun.include.machine.eventlog import ApplicationUse
-from forerun.include.reports.session import refuse_differing
+from forerun.include.reports.spark.session import refuse_differing
 from forerun.planner.contract import Family
 from forerun.spark_jobs.engine import SESSION_REQUIRED, EngineError, Frame, quoted
 from forerun.spark_jobs.engines.session import ViewEngine, connect_functions
@@ -80,8 +80,8 @@ def start_connect(*, master: str | None = None, name: str = "") -> ConnectEngine
 
     Raises :class:`EngineError` if that is no address of a server, holds a token, if the server is
     down, or if its Spark is of another version than this one; and
-    :class:`forerun.include.reports.session.SessionError` if the server sets otherwise what the
-    meaning of SQL depends on.
+    :class:`forerun.include.reports.spark.session.SessionError` if the server sets otherwise what
+    the meaning of SQL depends on.
     """
     address = master or ""
     _check_answers(*_host_and_port(address))

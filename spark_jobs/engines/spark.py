@@ -25,7 +25,7 @@ from py4j.protocol import Py4JJavaError
 from forerun.include.machine.eventlog import STAGE_PROPERTY, ApplicationUse
 from forerun.include.machine.jvm import local_name
 from forerun.include.machine.settings import forbidden_functions
-from forerun.include.reports.session import refuse_differing
+from forerun.include.reports.spark.session import refuse_differing
 from forerun.include.sources.formats import format_of
 from forerun.planner.contract import ColumnSpec, Family, NamedTable
 from forerun.planner.contract.plan_v1 import DAY_COLUMN, RUN_COLUMN
@@ -296,8 +296,8 @@ def start_spark(
     Everything that the deployment has set is kept, but for :data:`_REQUIRED`. ``options`` and
     ``master`` override it; without spark-submit they also decide how the JVM is started. ``name``
     is for an application that spark-submit was given no name for. Raises
-    :class:`forerun.include.reports.session.SessionError` where the deployment sets otherwise what
-    the meaning of SQL depends on.
+    :class:`forerun.include.reports.spark.session.SessionError` where the deployment sets otherwise
+    what the meaning of SQL depends on.
     """
     from pyspark.sql import SparkSession
 

@@ -21,11 +21,11 @@ from forerun.airflow.day import OpenedDay
 from forerun.airflow.tasks.submit import SubmitUnits
 from forerun.airflow.tasks.units import units_of
 from forerun.include.days.results import read_pointer
-from forerun.include.oncall.day_records import read_day_records
+from forerun.include.oncall.day.records import read_day_records
 from forerun.include.reports.cluster import Cluster
-from forerun.include.reports.complete_when import AssetEvent
 from forerun.include.reports.expectations import expect
-from forerun.include.reports.hours import Hours
+from forerun.include.reports.sources.complete_when import AssetEvent
+from forerun.include.reports.values.hours import Hours
 from forerun.include.state.commits import read_commit
 from forerun.include.state.layout import Generation
 from forerun.include.stores.opening import open_store

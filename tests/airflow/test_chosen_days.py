@@ -19,9 +19,9 @@ from forerun.include.days.handle import Day
 from forerun.include.days.manifests import read_manifest
 from forerun.include.days.run_times import read_times
 from forerun.include.reports.cluster import Cluster
-from forerun.include.reports.hours import Hours
 from forerun.include.reports.run_policy import RunPolicy, RunTime
 from forerun.include.reports.spec import AfterRows, AssetEvent, WhenComplete, encode_report
+from forerun.include.reports.values.hours import Hours
 from forerun.include.sources.delivery import read_pin
 from forerun.include.state.layout import Generation
 from forerun.include.state.pointers import read_published

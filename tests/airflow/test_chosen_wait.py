@@ -12,8 +12,8 @@ from forerun.airflow import progressive_dag
 from forerun.airflow.tasks import choosing, triggers, wait
 from forerun.airflow.tasks.triggers import SlotTrigger
 from forerun.include.days.run_times import read_times, store_times
-from forerun.include.reports.hours import Hours
 from forerun.include.reports.run_policy import Choose, Retries, RunPolicy
+from forerun.include.reports.values.hours import Hours
 from forerun.include.times.choosing import Decision, choose_day
 from tests.include.days.past_days import (
     MONDAY,

@@ -15,9 +15,9 @@ from forerun.airflow.tasks import choosing, cores, submit, triggers
 from forerun.airflow.tasks.submit import SubmitUnits
 from forerun.airflow.tasks.triggers import CoresTrigger
 from forerun.include.reports.cluster import Cluster
-from forerun.include.reports.fields import SpecError
 from forerun.include.reports.group import ReportGroup
-from forerun.include.reports.hours import Hours
+from forerun.include.reports.values.fields import SpecError
+from forerun.include.reports.values.hours import Hours
 from forerun.include.state.records import decode
 from forerun.include.state.slots import SlotRequest, Slots, Stop
 from forerun.include.stores.opening import open_store

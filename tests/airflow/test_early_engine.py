@@ -11,7 +11,7 @@ from airflow.sdk.exceptions import AirflowException
 from forerun.airflow.tasks import child_job
 from forerun.airflow.tasks.submit import SubmitUnits
 from forerun.include.reports.cluster import Cluster
-from forerun.include.reports.hours import Hours
+from forerun.include.reports.values.hours import Hours
 from forerun.include.runs.stored_plan import StoredPlan
 from forerun.include.state.commits import read_commit
 from forerun.include.state.layout import Generation

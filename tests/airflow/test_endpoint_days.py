@@ -18,10 +18,10 @@ from forerun.airflow.tasks.endpoint import endpoint_client
 from forerun.airflow.tasks.plan import PlanUnits
 from forerun.airflow.tasks.submit import SubmitUnits
 from forerun.include.engines import ENGINES
-from forerun.include.oncall.day_records import read_day_records
-from forerun.include.oncall.night import cost_of
+from forerun.include.oncall.day.records import read_day_records
+from forerun.include.oncall.night.rows import cost_of
 from forerun.include.oncall.savings import read_savings
-from forerun.include.reports.clock import parse_day
+from forerun.include.reports.values.clock import parse_day
 from forerun.include.runs.prepare import read_pointer
 from forerun.include.runs.stored_plan import StoredPlan
 from forerun.include.state.commits import read_commit

@@ -7,10 +7,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from forerun.doctors.airflow_condition import read_condition
-from forerun.include.oncall.day_records import read_day_records
-from forerun.include.oncall.night import with_unopened
-from forerun.include.oncall.night_reader import NightReader
-from forerun.include.oncall.standing import standing
+from forerun.include.oncall.day.records import read_day_records
+from forerun.include.oncall.day.standing import standing
+from forerun.include.oncall.night.reader import NightReader
+from forerun.include.oncall.night.rows import with_unopened
 from forerun.include.state.failure import read_unopened
 from forerun.include.stores.opening import open_store
 from tests.airflow.test_days import DAY, MIDNIGHT, Days, rerun

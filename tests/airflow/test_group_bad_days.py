@@ -19,8 +19,8 @@ from airflow.sdk.exceptions import AirflowException, AirflowSkipException, TaskD
 from forerun.airflow import ReportGroup, group_dag
 from forerun.airflow.tasks.application import SubmitApplication
 from forerun.include.days.results import read_pointer
-from forerun.include.reports.clock import parse_day
 from forerun.include.reports.spec import MarkerFile, ReportSpec, RunPolicy, RunTime
+from forerun.include.reports.values.clock import parse_day
 from forerun.include.state.commits import read_commit
 from forerun.include.state.layout import Generation
 from forerun.include.stores.opening import open_store

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 from forerun.airflow.pages.lanes_drawing import lanes_drawing
-from forerun.include.oncall.night_lanes import Lane, LaneRun
+from forerun.include.oncall.night.lanes import Lane, LaneRun
 
 
 def at(hours):

@@ -14,7 +14,7 @@ from forerun.airflow.pages.access import Actor, changeable_dags, readable_dags
 from forerun.airflow.pages.airflow_api import AIRFLOW, airflow_condition
 from forerun.airflow.pages.app import make_app
 from forerun.include.oncall.airflow_condition import AirflowCondition
-from forerun.include.oncall.night_reader import NightReader
+from forerun.include.oncall.night.reader import NightReader
 from forerun.include.reports.run_policy import Retries
 from forerun.include.runs.prepare import open_generation
 from forerun.include.state.records import OpenedBy

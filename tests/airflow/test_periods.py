@@ -14,9 +14,9 @@ import pytest
 from forerun.airflow.assets import days_published
 from forerun.include.engines import ENGINES
 from forerun.include.oncall.catalogue import known_reports
-from forerun.include.oncall.night_reader import NightReader
-from forerun.include.reports.complete_when import AssetEvent
+from forerun.include.oncall.night.reader import NightReader
 from forerun.include.reports.period import Weekly
+from forerun.include.reports.sources.complete_when import AssetEvent
 from forerun.include.runs.fitted_prices import forget_prices, store_prices
 from forerun.include.sources.completeness import find_missing
 from forerun.include.stores.opening import open_store

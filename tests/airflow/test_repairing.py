@@ -18,7 +18,7 @@ from forerun.airflow.day import OpenedDay
 from forerun.cli.app import run as run_command
 from forerun.include.days.instructions import Instruction, instruct
 from forerun.include.days.results import read_pointer
-from forerun.include.oncall.day_records import read_day_records
+from forerun.include.oncall.day.records import read_day_records
 from forerun.include.oncall.repairs import prepare_action, publish_action, read_repair
 from forerun.include.reports.run_policy import RunTime
 from forerun.include.stores.opening import open_store

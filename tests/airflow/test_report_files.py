@@ -8,10 +8,10 @@ import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
 from forerun.airflow import progressive_report, report_folder
-from forerun.include.reports.complete_when import ClockTime
-from forerun.include.reports.fields import SpecError
 from forerun.include.reports.front_matter import read_report_file
 from forerun.include.reports.run_policy import RunPolicy, RunTime
+from forerun.include.reports.sources.complete_when import ClockTime
+from forerun.include.reports.values.fields import SpecError
 from tests.airflow.reports import sales_report, sales_source
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

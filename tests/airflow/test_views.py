@@ -13,9 +13,9 @@ import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
 from forerun.airflow import dbt_project, report_folder, with_views
-from forerun.include.reports.complete_when import AssetEvent, MarkerFile
-from forerun.include.reports.dbt_manifest import read_manifest_reports
+from forerun.include.reports.dbt.manifest import read_manifest_reports
 from forerun.include.reports.expectations import expect
+from forerun.include.reports.sources.complete_when import AssetEvent, MarkerFile
 from forerun.include.reports.spec import PartitionFolder, SpecError, decode_report, encode_report
 from forerun.include.reports.views import SharedView, read_views
 from forerun.include.reports.views import with_views as put_in

@@ -22,7 +22,6 @@ from forerun.airflow.retries import retries_of
 from forerun.airflow.tasks import triggers, wait
 from forerun.airflow.tasks.triggers import SourcesTrigger, TimeTrigger
 from forerun.include.days.handle import Day
-from forerun.include.reports.clock import parse_day
 from forerun.include.reports.run_policy import Retries
 from forerun.include.reports.spec import (
     AssetEvent,
@@ -31,6 +30,7 @@ from forerun.include.reports.spec import (
     MarkerFile,
     encode_report,
 )
+from forerun.include.reports.values.clock import parse_day
 from forerun.include.sources.completeness import find_missing
 from forerun.include.state.layout import Generation, history_key
 from forerun.include.state.ledger_entry import LedgerEntry

@@ -426,7 +426,7 @@ def served(folder: Path, now: datetime) -> FastAPI:
     from forerun.airflow.pages.app import make_app
     from forerun.include.oncall.airflow_condition import AirflowCondition
     from forerun.include.oncall.catalogue import known_reports
-    from forerun.include.oncall.night_reader import NightReader
+    from forerun.include.oncall.night.reader import NightReader
 
     store, began = FileStore(folder / "store"), time.monotonic()
 

@@ -28,7 +28,7 @@ from pathlib import Path
 
 from forerun.airflow.watching.watch import POLL_S
 from forerun.include.oncall.alerts import Watched, next_look, watch
-from forerun.include.oncall.day_records import DayRecords, PlanFile
+from forerun.include.oncall.day.records import DayRecords, PlanFile
 from forerun.include.reports.run_policy import Retries
 from forerun.include.times.safe_start import AROUND_S, SafeStart, needed_for
 from forerun.planner.schedule.arrivals import ArrivalCurve

@@ -83,7 +83,7 @@ def days(tmp_path: Path) -> Range:
 
 def test_a_range_is_priced_and_computed(days: Range, tmp_path: Path, capsys, monkeypatch):
     """By the small engine in place of Spark, also the day of which the text itself is run."""
-    monkeypatch.setattr("forerun.cli.backfill.refuse_inexact", lambda *_: None)
+    monkeypatch.setattr("forerun.cli.stored.backfill.refuse_inexact", lambda *_: None)
     command = ["backfill", "totals", DAYS[0].isoformat(), DAYS[-1].isoformat()]
     command += ["--store", days.case.store_uri, "--engine", "sail"]
     assert run(command) == 2
@@ -172,7 +172,7 @@ def test_sources_that_move_after_they_were_looked_at_are_not_computed(days: Rang
 
 
 def test_a_day_that_fails_holds_up_no_other(days: Range, tmp_path: Path, capsys, monkeypatch):
-    monkeypatch.setattr("forerun.cli.backfill.refuse_inexact", lambda *_: None)
+    monkeypatch.setattr("forerun.cli.stored.backfill.refuse_inexact", lambda *_: None)
     broken = tmp_path / "sources" / CORRECTED.isoformat() / "late.parquet"
     broken.write_bytes(b"no Parquet")
     command = ["backfill", "totals", DAYS[0].isoformat(), MISSING.isoformat(), "--yes"]

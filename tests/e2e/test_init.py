@@ -22,8 +22,8 @@ from pyiceberg.utils.config import Config
 from forerun.cli.app import run
 from forerun.include.days.handle import Day
 from forerun.include.engines import ENGINES
-from forerun.include.reports.complete_when import ClockTime, HourlyMarkers, MarkerFile
 from forerun.include.reports.front_matter import read_report_file
+from forerun.include.reports.sources.complete_when import ClockTime, HourlyMarkers, MarkerFile
 from forerun.include.reports.spec import ReportSpec
 from forerun.include.runs.prepare import open_generation, prepare_run, publish_result, read_pointer
 from forerun.include.sources.completeness import find_missing

@@ -10,7 +10,7 @@ import pytest
 
 from forerun.cli.app import run
 from forerun.include.reports.cluster import Cluster
-from forerun.include.reports.hours import Hours
+from forerun.include.reports.values.hours import Hours
 from forerun.include.state.cluster_report import ClusterReport, WantedDay, WantedRun
 from forerun.include.state.expire import store_clock
 from forerun.include.state.layout import ClusterKeys

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from forerun.cli.app import run
-from forerun.cli.explain import error_codes
+from forerun.cli.stored.explain import error_codes
 from forerun.include.state.failure import failure_of, record_failure
 from tests.include.oncall.dag_days import DATE, at, dag_day
 

@@ -11,9 +11,9 @@ import pytest
 from forerun.cli.app import run
 from forerun.include.days.ledger import read_history
 from forerun.include.reports.cluster import Blackout, Cluster
-from forerun.include.reports.hours import Hours
 from forerun.include.reports.run_policy import Retries
 from forerun.include.reports.spec import ReportSpec
+from forerun.include.reports.values.hours import Hours
 from forerun.include.runs.prepare import open_generation, prepare_run
 from forerun.include.sources.pins import pin_source
 from forerun.include.state.layout import SPECS_FOLDER, ClusterKeys, Generation, history_key

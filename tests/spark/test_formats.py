@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.orc as orc
 import pytest
 
-from forerun.include.reports import source as specs
+from forerun.include.reports.sources import source as specs
 from forerun.include.reports.spec import ClockTime, SourceSpec, SpecError
 from forerun.include.sources import formats
 from forerun.include.sources.delivery import SourceChangedError, verify_pin

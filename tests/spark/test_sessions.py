@@ -13,7 +13,7 @@ import pytest
 
 from forerun.include.machine.job_archive import job_archive
 from forerun.include.machine.jvm import driver_environment, spark_submit, submit_options
-from forerun.include.reports.session import (
+from forerun.include.reports.spark.session import (
     FIXED,
     UNDEFINED,
     Session,

@@ -40,8 +40,8 @@ from forerun.airflow.watching.failing import keep_failures
 from forerun.airflow.watching.notify import Notify, check_notify
 from forerun.airflow.watching.watch import WatchDay
 from forerun.include.reports.cluster import Cluster, under_cluster
+from forerun.include.reports.sources.start_when import start_text
 from forerun.include.reports.spec import ReportSpec, RunTime, SpecError
-from forerun.include.reports.start_when import start_text
 
 BeforeRun = Callable[[int], BaseOperator]
 
@@ -66,7 +66,7 @@ def add_report_tasks(  # noqa: PLR0913 - the options of an author
     is the only leaf that is no teardown, so it alone decides about the DAG run.
 
     ``conn_id`` names the Spark connection, ``spark_conf`` adds to the configuration of every run
-    (:mod:`forerun.include.reports.spark_conf` says what it takes), ``engine`` is one of
+    (:mod:`forerun.include.reports.spark.spark_conf` says what it takes), ``engine`` is one of
     :data:`forerun.include.engines.ENGINES`: ``sail`` is for tests; of ``connect``, a Spark Connect
     server that is there already, ``conn_id`` names a connection of type ``spark_connect``.
     ``before_run`` makes a task that comes before the wait of run i (the demo lets data arrive

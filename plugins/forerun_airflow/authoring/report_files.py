@@ -15,7 +15,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from forerun.airflow.authoring.dag import progressive_dag
 from forerun.airflow.authoring.dag_file import dag_file, with_text
 from forerun.include.machine.settings import allowed_functions
-from forerun.include.reports.dbt_manifest import read_manifest_reports
+from forerun.include.reports.dbt.manifest import read_manifest_reports
 from forerun.include.reports.front_matter import read_report_file
 from forerun.include.reports.spec import ReportSpec, SpecError
 from forerun.include.reports.views import SharedView, read_views
@@ -80,7 +80,7 @@ def with_views(spec: ReportSpec, folder: str) -> ReportSpec:
 
 def dbt_project(manifest: str, *, start_date: datetime, **options: Any) -> dict[str, DAG]:
     """Return a DAG for each model of a dbt project that has ``meta.forerun``, by name
-    (:mod:`forerun.include.reports.dbt_manifest`).
+    (:mod:`forerun.include.reports.dbt.manifest`).
 
     ``manifest`` is the ``target/manifest.json`` of ``dbt compile``; a relative one lies beside the
     DAG file. ``options`` are those of :func:`progressive_dag`, for all of them; those under ``dag``

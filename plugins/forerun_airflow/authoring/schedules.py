@@ -8,9 +8,9 @@ from typing import Any
 from airflow.sdk import CronTriggerTimetable
 
 from forerun.include.reports.calendar import WEEKDAYS
-from forerun.include.reports.clock import parse_day
 from forerun.include.reports.period import Monthly, Period, PeriodsFrom, Weekly
 from forerun.include.reports.spec import ReportSpec, SpecError
+from forerun.include.reports.values.clock import parse_day
 
 AS_REPORT = "report"
 """The schedule of the report itself: a DAG run at the start of each day, or of each period."""

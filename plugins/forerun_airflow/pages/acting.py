@@ -11,8 +11,8 @@ from forerun.airflow.pages.access import Actor
 from forerun.airflow.pages.airflow_api import AirflowApi
 from forerun.airflow.pages.form_page import FormPage, Refusal
 from forerun.airflow.pages.forms import Form
-from forerun.include.oncall.actions import OF_A_DAY, WITH_REASON, Action, Situation, actions_of
-from forerun.include.oncall.night import NightRow
+from forerun.include.oncall.day.actions import OF_A_DAY, WITH_REASON, Action, Situation, actions_of
+from forerun.include.oncall.night.rows import NightRow
 
 
 class ActionPages(FormPage[NightRow]):

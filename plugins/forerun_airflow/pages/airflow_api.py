@@ -18,7 +18,6 @@ from fastapi import Request
 
 from forerun.airflow.pages import AIRFLOW
 from forerun.include.machine.wall_clock import utc_now
-from forerun.include.oncall.actions import OVER, DagRunState
 from forerun.include.oncall.airflow_condition import (
     LATELY,
     UNOPENED,
@@ -26,6 +25,7 @@ from forerun.include.oncall.airflow_condition import (
     KnownDag,
     condition_of,
 )
+from forerun.include.oncall.day.actions import OVER, DagRunState
 from forerun.planner.errors import ForerunError
 
 _CREDENTIALS = ("authorization", "cookie")

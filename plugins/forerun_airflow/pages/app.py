@@ -23,17 +23,17 @@ from forerun.airflow.pages.plan_drawing import ZOOMS
 from forerun.airflow.pages.render import render, where_of
 from forerun.airflow.pages.repair_pages import RepairPages
 from forerun.include.machine.wall_clock import utc_now
-from forerun.include.oncall.actions import DagRunState
 from forerun.include.oncall.airflow_condition import AirflowCondition
 from forerun.include.oncall.catalogue import KnownReport, days_opened_by, find_report, known_reports
-from forerun.include.oncall.day_view import read_day_view
-from forerun.include.oncall.night import NightRow, grouped, notices, with_unopened
-from forerun.include.oncall.night_reader import NightReader
-from forerun.include.oncall.plan_graph import read_plan_graph
-from forerun.include.oncall.progress import progress_of
+from forerun.include.oncall.day.actions import DagRunState
+from forerun.include.oncall.day.plan_graph import read_plan_graph
+from forerun.include.oncall.day.progress import progress_of
+from forerun.include.oncall.day.view import read_day_view
+from forerun.include.oncall.day.waiting_runs import waiting_runs
+from forerun.include.oncall.night.reader import NightReader
+from forerun.include.oncall.night.rows import NightRow, grouped, notices, with_unopened
 from forerun.include.oncall.savings import read_savings
-from forerun.include.oncall.waiting_runs import waiting_runs
-from forerun.include.reports.clock import parse_day
+from forerun.include.reports.values.clock import parse_day
 from forerun.include.stores.opening import default_store, open_store
 from forerun.include.stores.store import StoreError
 from forerun.planner.contract import decode_plan

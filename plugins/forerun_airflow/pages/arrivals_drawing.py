@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from forerun.airflow.pages.drawing import Drawing
 from forerun.airflow.pages.figures import clock
 from forerun.airflow.pages.figures import rows as count
-from forerun.include.oncall.arrivals import Points, SourceArrivals, day_start
-from forerun.include.oncall.day_records import DayRecords
+from forerun.include.oncall.day.records import DayRecords
+from forerun.include.oncall.night.arrivals import Points, SourceArrivals, day_start
 
 _WIDTH, _LEFT, _TOP, _HIGH = 1160.0, 70.0, 22.0, 210.0
 _RIGHT = _WIDTH - 34.0

@@ -20,8 +20,8 @@ from forerun.airflow.pages.render import render, where_of
 from forerun.airflow_policy import PAGE_RUN
 from forerun.include.oncall.backfills import MOST_DAYS, BackfillView, read_backfill
 from forerun.include.oncall.catalogue import KnownReport
-from forerun.include.oncall.night_reader import NightReader
-from forerun.include.reports.clock import parse_day
+from forerun.include.oncall.night.reader import NightReader
+from forerun.include.reports.values.clock import parse_day
 from forerun.include.stores.opening import open_store
 from forerun.include.stores.store import StoreDownError
 from forerun.planner.errors import ForerunError

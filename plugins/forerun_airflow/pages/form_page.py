@@ -22,9 +22,9 @@ from forerun.airflow.pages.airflow_api import AirflowApi, AirflowRefusedError
 from forerun.airflow.pages.forms import Form, read_fields, read_form
 from forerun.airflow.pages.render import render, where_of
 from forerun.include.days.instructions import Instruction, Kind, instruct
-from forerun.include.oncall.actions import Action
-from forerun.include.oncall.night import NightRow, notices
-from forerun.include.oncall.night_reader import NightReader
+from forerun.include.oncall.day.actions import Action
+from forerun.include.oncall.night.reader import NightReader
+from forerun.include.oncall.night.rows import NightRow, notices
 from forerun.include.state.layout import Generation
 from forerun.include.state.records import OpenedBy
 from forerun.include.stores.opening import open_store

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from forerun.airflow.pages.drawing import Drawing
 from forerun.airflow.pages.figures import short
-from forerun.include.oncall.night_lanes import Lane, LaneRun, cores_in_use
+from forerun.include.oncall.night.lanes import Lane, LaneRun, cores_in_use
 
 _WIDTH, _LEFT, _RIGHT = 1160.0, 210.0, 12.0
 _TOP, _CORES, _LANE = 24.0, 90.0, 17.0

@@ -11,10 +11,10 @@ from fastapi import Depends, Request
 
 from forerun.airflow.pages.access import UnknownError, readable_dags
 from forerun.airflow.pages.render import render, where_of
-from forerun.include.oncall.arrivals import read_source_arrivals, sources_of
-from forerun.include.oncall.night import NightRow
-from forerun.include.oncall.night_lanes import lanes
-from forerun.include.oncall.night_reader import NightReader
+from forerun.include.oncall.night.arrivals import read_source_arrivals, sources_of
+from forerun.include.oncall.night.lanes import lanes
+from forerun.include.oncall.night.reader import NightReader
+from forerun.include.oncall.night.rows import NightRow
 from forerun.include.oncall.overviews import Overviews
 
 _DAGS = Depends(readable_dags)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from forerun.airflow.pages.drawing import Drawing
 from forerun.airflow.pages.figures import clock, cpu, rows, short
-from forerun.include.oncall.day_records import DayRecords
-from forerun.include.oncall.plan_graph import GraphNode, GraphRow, PlanGraph
+from forerun.include.oncall.day.plan_graph import GraphNode, GraphRow, PlanGraph
+from forerun.include.oncall.day.records import DayRecords
 
 ZOOMS = ("fit", "50", "75", "100", "150", "200")
 """How large the graph may be shown: as wide as the page, or so many percent."""

@@ -18,7 +18,7 @@ from forerun.airflow.pages.plan_drawing import plan_drawing
 from forerun.airflow.pages.savings_drawing import savings_drawing, total_drawing
 from forerun.airflow.pages.terms import term
 from forerun.airflow.pages.timeline import day_timelines, strip
-from forerun.include.oncall.actions import TITLES, WITH_REASON
+from forerun.include.oncall.day.actions import TITLES, WITH_REASON
 from forerun.planner.cost.constants import MICRO
 from forerun.planner.explain.reasons import reason_text
 

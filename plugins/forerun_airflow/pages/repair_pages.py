@@ -18,8 +18,8 @@ from forerun.airflow.pages.access import Actor
 from forerun.airflow.pages.airflow_api import AirflowApi, AirflowRefusedError
 from forerun.airflow.pages.form_page import FormPage, Refusal, note_of
 from forerun.airflow.pages.forms import Form
-from forerun.include.oncall.actions import DagRunState
-from forerun.include.oncall.night import NightRow
+from forerun.include.oncall.day.actions import DagRunState
+from forerun.include.oncall.night.rows import NightRow
 from forerun.include.oncall.repairs import RepairView, prepare_action, publish_action, read_repair
 from forerun.include.state.layout import Generation
 from forerun.include.verify.row_diff import counts

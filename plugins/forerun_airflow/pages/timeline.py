@@ -9,10 +9,10 @@ from zoneinfo import ZoneInfo
 
 from forerun.airflow.pages.drawing import Drawing
 from forerun.airflow.pages.figures import clock, duration, rows, short
-from forerun.include.oncall.day_records import DayRecords
-from forerun.include.oncall.day_view import Arrivals, DayView, ShownRun
-from forerun.include.oncall.night import NightRow
-from forerun.include.reports.clock import DAY_S, DayTime, parse_time
+from forerun.include.oncall.day.records import DayRecords
+from forerun.include.oncall.day.view import Arrivals, DayView, ShownRun
+from forerun.include.oncall.night.rows import NightRow
+from forerun.include.reports.values.clock import DAY_S, DayTime, parse_time
 
 _WIDTH, _LEFT, _RIGHT = 1160.0, 150.0, 24.0
 _TOP, _LANE, _GAP = 76.0, 44.0, 10.0

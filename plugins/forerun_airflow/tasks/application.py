@@ -29,7 +29,7 @@ from forerun.include.machine.job_archive import JOB
 from forerun.include.machine.jvm import spark_submit
 from forerun.include.machine.options import said_in_section
 from forerun.include.reports.cluster import Cluster
-from forerun.include.reports.spark_conf import check_spark_conf
+from forerun.include.reports.spark.spark_conf import check_spark_conf
 
 
 class SubmitApplication(RepeatableOperator, SparkSubmitOperator):

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from forerun.airflow.day import BACKFILL, NothingToDoError, OpenedDay, store_uri
-from forerun.include.reports.clock import parse_day
 from forerun.include.reports.spec import ReportSpec
+from forerun.include.reports.values.clock import parse_day
 from forerun.planner.errors import RequestError
 
 if TYPE_CHECKING:

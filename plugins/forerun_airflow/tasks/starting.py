@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from forerun.airflow.assets import ASSET_POLL
 from forerun.airflow.day import OpenedDay, utc_now
 from forerun.airflow.tasks.triggers import EarlyStartTrigger, TimeTrigger
+from forerun.include.reports.sources.start_when import WithGroup
 from forerun.include.reports.spec import encode_report
-from forerun.include.reports.start_when import WithGroup
 from forerun.planner.errors import ForerunError
 
 if TYPE_CHECKING:

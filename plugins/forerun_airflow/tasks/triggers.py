@@ -99,8 +99,8 @@ class SourcesTrigger(Waiting):
         return not missing or self._is_told(), {"missing": missing}
 
     def _missing(self) -> list[str]:
-        from forerun.include.reports.clock import parse_day
         from forerun.include.reports.spec import decode_report
+        from forerun.include.reports.values.clock import parse_day
         from forerun.include.sources.completeness import find_missing
 
         try:
@@ -180,8 +180,8 @@ class EarlyStartTrigger(Waiting):
 
     def _early_start(self) -> EarlyStart:
         from forerun.include.days.handle import Day
-        from forerun.include.reports.clock import parse_day
         from forerun.include.reports.spec import decode_report
+        from forerun.include.reports.values.clock import parse_day
         from forerun.include.times.early_start import EarlyStart
 
         spec = decode_report(self.report)

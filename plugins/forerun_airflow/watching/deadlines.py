@@ -21,9 +21,9 @@ from forerun.airflow.versions import deadline_alert
 from forerun.airflow.watching.alerting import page_of, tell
 from forerun.airflow.watching.notify import Notify, for_triggerer
 from forerun.include.reports.calendar import DueOn, due_time
-from forerun.include.reports.clock import parse_zone
 from forerun.include.reports.period import Period
 from forerun.include.reports.spec import ReportSpec
+from forerun.include.reports.values.clock import parse_zone
 from forerun.planner.contract.codec import from_json, to_json
 
 _AHEAD = timedelta(hours=1)

@@ -11,7 +11,6 @@ from zoneinfo import ZoneInfo
 import pyarrow.parquet as pq
 
 from forerun.include.days.handle import Day
-from forerun.include.reports.hours import Hours
 from forerun.include.reports.run_policy import Choose
 from forerun.include.reports.spec import (
     ClockTime,
@@ -21,6 +20,7 @@ from forerun.include.reports.spec import (
     RunTime,
     SourceSpec,
 )
+from forerun.include.reports.values.hours import Hours
 from forerun.include.runs.fitted_prices import store_prices
 from forerun.include.runs.prepare import open_generation
 from forerun.include.sources.pins import pin_source

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forerun.include.reports.fields import SpecError
-from forerun.include.reports.hours import Hours
+from forerun.include.reports.values.fields import SpecError
+from forerun.include.reports.values.hours import Hours
 from forerun.include.state.records import decode, encode
 from forerun.include.state.slots import Lease, Slots, Spent
 from forerun.include.stores.opening import open_store

@@ -9,8 +9,8 @@ import pytest
 
 from forerun.include.days.handle import Day
 from forerun.include.days.run_times import own_times, read_times, store_times
-from forerun.include.reports.hours import Hours
 from forerun.include.reports.run_policy import Retries
+from forerun.include.reports.values.hours import Hours
 from forerun.include.runs.prepare import prepare_run
 from forerun.include.state.records import encode
 from forerun.include.times.choosing import Decision, NothingToChooseError, _Choosing, choose_day

@@ -12,9 +12,9 @@ import pytest
 from forerun.include.days.handle import Day
 from forerun.include.days.run_times import read_times, store_times
 from forerun.include.reports.cluster import Blackout, Cluster
-from forerun.include.reports.hours import Hours
 from forerun.include.reports.run_policy import Retries
 from forerun.include.reports.spec import ReportSpec
+from forerun.include.reports.values.hours import Hours
 from forerun.include.runs.prepare import open_generation
 from forerun.include.state.cluster_report import ClusterReport, WantedDay, WantedRun
 from forerun.include.state.layout import ClusterKeys

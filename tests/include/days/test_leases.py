@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from forerun.include.reports.cluster import Blackout, Cluster, under_cluster
-from forerun.include.reports.fields import SpecError
-from forerun.include.reports.hours import Hours
 from forerun.include.reports.run_policy import RunPolicy
+from forerun.include.reports.values.fields import SpecError
+from forerun.include.reports.values.hours import Hours
 from forerun.include.state.records import decode, encode
 from forerun.include.state.slots import Lease, SlotRequest, Slots, Stop, why_not
 from forerun.include.stores.store import StoreError

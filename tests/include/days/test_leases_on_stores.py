@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from forerun.include.reports.cluster import Cluster
-from forerun.include.reports.hours import Hours
+from forerun.include.reports.values.hours import Hours
 from forerun.include.state.slots import SlotRequest
 from forerun.include.stores.opening import open_store
 from forerun.include.times.leases import Leases, declare

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from forerun.include.days.ledger import read_history
-from forerun.include.reports.fields import SpecError
 from forerun.include.reports.spec import RunPolicy, RunTime
+from forerun.include.reports.values.fields import SpecError
 from forerun.include.runs.losing_days import why_batch, why_measured
 from forerun.include.runs.prepare import PreparedRun, prepare_run, publish_result
 from forerun.include.state.layout import Generation, history_key

@@ -26,12 +26,12 @@ from forerun.include.days.sinks.tables import (
     open_sink,
     publish_rows,
 )
-from forerun.include.reports.fields import SpecError
 from forerun.include.reports.sinks import (
     DeltaTable,
     IcebergTable,
     PostgresqlTable,
 )
+from forerun.include.reports.values.fields import SpecError
 from forerun.include.runs.prepare import publish_result, read_pointer
 from forerun.include.sources.services.service_error import ServiceError
 from tests.include.days.day_cases import DAY, NOW, DayCase

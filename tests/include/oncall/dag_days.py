@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from forerun.include.days.handle import Day
-from forerun.include.oncall.day_records import DayRecords, read_day_records
+from forerun.include.oncall.day.records import DayRecords, read_day_records
 from forerun.include.reports.run_policy import Retries
 from forerun.include.runs.prepare import PreparedRun, open_generation, prepare_run, publish_result
 from forerun.include.state.pointers import Pointer

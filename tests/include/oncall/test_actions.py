@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from forerun.include.days.instructions import Instruction, instruct
-from forerun.include.oncall.actions import DagRunState, Situation, actions_of
 from forerun.include.oncall.airflow_condition import AirflowCondition
+from forerun.include.oncall.day.actions import DagRunState, Situation, actions_of
 from forerun.include.state.records import CheckRecord
 from tests.include.oncall.dag_days import at, dag_day
 

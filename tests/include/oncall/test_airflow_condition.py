@@ -13,7 +13,7 @@ from forerun.include.oncall.airflow_condition import (
     error_line,
 )
 from forerun.include.oncall.catalogue import KnownReport
-from forerun.include.oncall.night import make_row, notices, with_unopened
+from forerun.include.oncall.night.rows import make_row, notices, with_unopened
 from tests.include.oncall.dag_days import at, dag_day
 
 NOW = at(11)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from forerun.include.days.run_times import store_times
-from forerun.include.oncall.day_records import read_day_records
+from forerun.include.oncall.day.records import read_day_records
 from forerun.include.reports.run_policy import Retries
 from forerun.include.runs.prepare import open_generation
 from forerun.include.state.records import OpenedBy

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from forerun.include.oncall.day_view import read_day_view
-from forerun.include.oncall.plan_graph import RESULT, read_plan_graph
+from forerun.include.oncall.day.plan_graph import RESULT, read_plan_graph
+from forerun.include.oncall.day.view import read_day_view
 from forerun.include.state.layout import Generation, history_key
 from forerun.include.state.records import CheckRecord, encode
 from forerun.planner.contract import decode_plan

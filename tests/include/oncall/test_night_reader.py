@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from forerun.include.oncall import kept_value, night_reader
+from forerun.include.oncall import kept_value
 from forerun.include.oncall.catalogue import (
     KnownReport,
     days_opened_by,
@@ -15,8 +15,9 @@ from forerun.include.oncall.catalogue import (
     known_reports,
     read_spec,
 )
-from forerun.include.oncall.night import grouped
-from forerun.include.oncall.night_reader import NightReader
+from forerun.include.oncall.night import reader as night_reader
+from forerun.include.oncall.night.reader import NightReader
+from forerun.include.oncall.night.rows import grouped
 from forerun.include.runs.prepare import open_generation
 from forerun.include.state.layout import KeyNameError
 from forerun.include.state.records import CheckRecord

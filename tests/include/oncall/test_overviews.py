@@ -8,13 +8,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from forerun.include.oncall.arrivals import read_source_arrivals, sources_of
 from forerun.include.oncall.catalogue import KnownReport, known_reports
 from forerun.include.oncall.kept_state import read_kept_states
 from forerun.include.oncall.kept_value import KeptValue
-from forerun.include.oncall.night import NightRow, make_row
-from forerun.include.oncall.night_lanes import LaneRun, cores_in_use, lanes
-from forerun.include.oncall.night_reader import NightReader
+from forerun.include.oncall.night.arrivals import read_source_arrivals, sources_of
+from forerun.include.oncall.night.lanes import LaneRun, cores_in_use, lanes
+from forerun.include.oncall.night.reader import NightReader
+from forerun.include.oncall.night.rows import NightRow, make_row
 from forerun.include.oncall.overviews import Overviews
 from forerun.include.stores.store import StoreDownError
 from tests.include.oncall.dag_days import DATE, at, dag_day

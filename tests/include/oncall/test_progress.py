@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 
-from forerun.include.oncall.actions import DagRunState
-from forerun.include.oncall.progress import progress_of
-from forerun.include.oncall.standing import standing
+from forerun.include.oncall.day.actions import DagRunState
+from forerun.include.oncall.day.progress import progress_of
+from forerun.include.oncall.day.standing import standing
 from tests.include.oncall.dag_days import at, dag_day
 from tests.include.oncall.test_actions import tell
 

@@ -9,7 +9,7 @@ import re
 import pytest
 
 from forerun.include.days.instructions import Instruction, instruct
-from forerun.include.oncall.standing import plan_sentence, standing
+from forerun.include.oncall.day.standing import plan_sentence, standing
 from forerun.include.state.failure import failure_of, forget_failure, record_failure
 from forerun.include.state.records import CheckRecord
 from forerun.planner.contract import decode_plan

@@ -6,8 +6,8 @@ import time
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from forerun.include.oncall.day_records import read_day_records
-from forerun.include.oncall.waiting_runs import waiting_runs
+from forerun.include.oncall.day.records import read_day_records
+from forerun.include.oncall.day.waiting_runs import waiting_runs
 from forerun.include.reports.run_policy import Retries, RunPolicy, RunTime
 from forerun.include.reports.spec import AfterRows
 from forerun.include.runs.prepare import open_generation

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from forerun.include.reports.fields import SpecError
 from forerun.include.reports.group import ReportGroup
-from forerun.include.reports.hours import Hours
 from forerun.include.reports.run_policy import Choose, RunPolicy, RunTime
 from forerun.include.reports.spec import decode_report, encode_report
+from forerun.include.reports.values.fields import SpecError
+from forerun.include.reports.values.hours import Hours
 from forerun.planner.errors import ScheduleError
 from tests.airflow.reports import sales_report
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from forerun.include.reports.group import ReportGroup
+from forerun.include.reports.sources.start_when import WithGroup, start_text
 from forerun.include.reports.spec import (
     Every,
     ReportSpec,
@@ -18,7 +19,6 @@ from forerun.include.reports.spec import (
     decode_report,
     encode_report,
 )
-from forerun.include.reports.start_when import WithGroup, start_text
 from tests.airflow.reports import sales_report
 
 

@@ -7,9 +7,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from forerun.include.reports.clock import TimeError
 from forerun.include.reports.cluster import Blackout, Cluster
-from forerun.include.reports.hours import Hours, daily_curve, instant, spans_of
+from forerun.include.reports.values.clock import TimeError
+from forerun.include.reports.values.hours import Hours, daily_curve, instant, spans_of
 from forerun.planner.errors import ScheduleError
 
 BERLIN = ZoneInfo("Europe/Berlin")

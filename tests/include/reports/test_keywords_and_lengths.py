@@ -6,12 +6,12 @@ from datetime import timedelta
 
 import pytest
 
-from forerun.include.reports.clock import TimeError
 from forerun.include.reports.cluster import Cluster
-from forerun.include.reports.fields import SpecError
-from forerun.include.reports.hours import Hours
 from forerun.include.reports.run_policy import RunPolicy, RunTime
 from forerun.include.reports.spec import Every, ReportSpec, SourceSpec, decode_report, encode_report
+from forerun.include.reports.values.clock import TimeError
+from forerun.include.reports.values.fields import SpecError
+from forerun.include.reports.values.hours import Hours
 from tests.airflow.reports import sales_report
 
 RUNS = (RunTime(at="24:00"),)

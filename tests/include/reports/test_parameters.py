@@ -8,7 +8,6 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from forerun.include.reports.fields import SpecError
 from forerun.include.reports.parameters import day_parameters, parse_parameters
 from forerun.include.reports.spec import (
     Parameter,
@@ -19,6 +18,7 @@ from forerun.include.reports.spec import (
     decode_report,
     encode_report,
 )
+from forerun.include.reports.values.fields import SpecError
 from forerun.planner.contract.plan_v1 import ColumnSpec
 from forerun.planner.errors import ForerunError, ParameterError
 

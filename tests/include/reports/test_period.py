@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forerun.include.reports.clock import parse_time
 from forerun.include.reports.parameters import day_parameters
 from forerun.include.reports.period import Monthly, PeriodsFrom, Trailing, Weekly, days_from
 from forerun.include.reports.run_policy import Choose
@@ -20,6 +19,7 @@ from forerun.include.reports.spec import (
     decode_report,
     encode_report,
 )
+from forerun.include.reports.values.clock import parse_time
 from forerun.planner.errors import ForerunError
 from tests.airflow.reports import sales_report, sales_source
 

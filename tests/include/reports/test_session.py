@@ -7,17 +7,17 @@ from dataclasses import replace
 
 import pytest
 
-from forerun.include.reports.clock import TimeError
-from forerun.include.reports.fields import SpecError
-from forerun.include.reports.session import (
+from forerun.include.reports.spark.session import (
     FIXED,
     Session,
     SessionError,
     differing,
     refuse_differing,
 )
-from forerun.include.reports.spark_conf import check_spark_conf
+from forerun.include.reports.spark.spark_conf import check_spark_conf
 from forerun.include.reports.spec import decode_report, encode_report
+from forerun.include.reports.values.clock import TimeError
+from forerun.include.reports.values.fields import SpecError
 from forerun.include.runs.day_request import settings_of
 from forerun.planner.request import ANSI, TIME_ZONE, Settings
 from tests.include.days.day_cases import DayCase

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from forerun.include.reports.sizes import SizeError, parse_bytes
+from forerun.include.reports.values.sizes import SizeError, parse_bytes
 
 
 @pytest.mark.parametrize(

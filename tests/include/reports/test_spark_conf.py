@@ -8,7 +8,7 @@ import string
 
 import pytest
 
-from forerun.include.reports.spark_conf import SETTINGS, check_spark_conf
+from forerun.include.reports.spark.spark_conf import SETTINGS, check_spark_conf
 from forerun.include.reports.spec import SpecError
 
 SECRET = "hunter2-Xk9/+=="

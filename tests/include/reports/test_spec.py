@@ -6,9 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from forerun.include.reports.asset_keys import report_key
-from forerun.include.reports.clock import TimeError
 from forerun.include.reports.expectations import ExpectationError, expect
-from forerun.include.reports.sizes import SizeError
 from forerun.include.reports.spec import (
     AssetEvent,
     ClockTime,
@@ -22,6 +20,8 @@ from forerun.include.reports.spec import (
     decode_report,
     encode_report,
 )
+from forerun.include.reports.values.clock import TimeError
+from forerun.include.reports.values.sizes import SizeError
 from forerun.planner.contract.plan_v1 import ColumnSpec, ForeignKey
 from forerun.planner.errors import ForerunError
 from tests.airflow.reports import sales_report, sales_source

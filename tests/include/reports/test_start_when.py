@@ -7,10 +7,9 @@ from dataclasses import replace
 import pytest
 
 from forerun.include.reports.cluster import Cluster, under_cluster
-from forerun.include.reports.fields import SpecError
 from forerun.include.reports.group import ReportGroup
-from forerun.include.reports.hours import Hours
 from forerun.include.reports.run_policy import Choose, RunPolicy, RunTime
+from forerun.include.reports.sources.start_when import start_text
 from forerun.include.reports.spec import (
     AfterRows,
     AssetEvent,
@@ -20,7 +19,8 @@ from forerun.include.reports.spec import (
     decode_report,
     encode_report,
 )
-from forerun.include.reports.start_when import start_text
+from forerun.include.reports.values.fields import SpecError
+from forerun.include.reports.values.hours import Hours
 from forerun.planner.errors import ForerunError
 from tests.airflow.reports import sales_report, sales_source
 

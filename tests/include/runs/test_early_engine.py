@@ -10,8 +10,8 @@ import pytest
 
 from forerun.include.engines import ENGINES
 from forerun.include.reports.expectations import expect
-from forerun.include.reports.fields import SpecError
 from forerun.include.reports.spec import ReportSpec, RunPolicy, RunTime
+from forerun.include.reports.values.fields import SpecError
 from forerun.include.runs import day_request, early_engine, exact_engines
 from forerun.include.runs.early_engine import DEARER
 from forerun.include.runs.prepare import PreparedRun, ask_for_run, prepare_run

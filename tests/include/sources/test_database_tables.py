@@ -13,10 +13,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from forerun.include.reports.complete_when import ClockTime, MarkerFile
-from forerun.include.reports.fields import SpecError
 from forerun.include.reports.period import Monthly
-from forerun.include.reports.source import SourceSpec
+from forerun.include.reports.sources.complete_when import ClockTime, MarkerFile
+from forerun.include.reports.sources.source import SourceSpec
+from forerun.include.reports.values.fields import SpecError
 from forerun.include.sources.delivery import delivery, same_table, verify_pin
 from forerun.include.sources.files import SourcePathError
 from forerun.include.sources.pins import pin_source

@@ -15,10 +15,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from forerun.include.reports.complete_when import ClockTime
-from forerun.include.reports.fields import SpecError
-from forerun.include.reports.row_predicate import is_of_row_alone
-from forerun.include.reports.source import SourceSpec
+from forerun.include.reports.sources.complete_when import ClockTime
+from forerun.include.reports.sources.row_predicate import is_of_row_alone
+from forerun.include.reports.sources.source import SourceSpec
+from forerun.include.reports.values.fields import SpecError
 from forerun.include.sources.listing import data_files
 from forerun.include.sources.pins import _last_pin
 from forerun.include.sources.services import postgresql_format, postgresql_slot

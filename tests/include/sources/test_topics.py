@@ -16,10 +16,10 @@ from confluent_kafka.schema_registry import Schema, SchemaReference, SchemaRegis
 from confluent_kafka.schema_registry.avro import AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
-from forerun.include.reports.complete_when import ClockTime, MarkerFile
-from forerun.include.reports.fields import SpecError
 from forerun.include.reports.period import Trailing
-from forerun.include.reports.source import SourceSpec
+from forerun.include.reports.sources.complete_when import ClockTime, MarkerFile
+from forerun.include.reports.sources.source import SourceSpec
+from forerun.include.reports.values.fields import SpecError
 from forerun.include.sources.delivery import SourceChangedError, delivery, same_table, verify_pin
 from forerun.include.sources.files import SourcePathError
 from forerun.include.sources.pins import pin_source

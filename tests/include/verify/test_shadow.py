@@ -15,8 +15,8 @@ from forerun.include.days.handle import Day
 from forerun.include.days.publishing import publish_result
 from forerun.include.days.results import read_pointer
 from forerun.include.days.shadow_days import keep_shadow_day, shadow_standing
-from forerun.include.oncall.night import grouped
-from forerun.include.oncall.night_reader import NightReader
+from forerun.include.oncall.night.reader import NightReader
+from forerun.include.oncall.night.rows import grouped
 from forerun.include.reports.run_policy import Retries
 from forerun.include.reports.spec import (
     PartitionFolder,

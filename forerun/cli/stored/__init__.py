@@ -1,0 +1,1 @@
+"""Commands about what a store holds: days, results, repairs, savings."""

@@ -1,0 +1,1 @@
+"""Reports and expectations from a project of dbt."""

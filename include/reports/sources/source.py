@@ -1,0 +1,380 @@
+"""A source of a report: one table of its query, checked when it is built."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Literal
+
+from forerun.include.reports.expectations import Expectation
+from forerun.include.reports.period import Over, Period, days_from
+from forerun.include.reports.places import check_place, check_service
+from forerun.include.reports.sources.changes import Change, in_files
+from forerun.include.reports.sources.complete_when import (
+    CompleteWhen,
+    ExpectedCount,
+    HourlyMarkers,
+    MarkerFile,
+)
+from forerun.include.reports.sources.row_predicate import is_of_row_alone
+from forerun.include.reports.values.fields import SpecError, label, take_fields
+from forerun.include.reports.values.keywords import names_its_fields
+from forerun.include.reports.values.names import check_name, check_unique
+from forerun.planner.algebra.types import parse_type
+from forerun.planner.contract.plan_v1 import ColumnSpec, ForeignKey
+
+MOST_SAMPLED = 100_000
+"""Rows of a sample: they are held in memory, and predicates are evaluated over them in Python."""
+
+_PLACEHOLDERS = ("ds", "ds_nodash", "yyyy", "mm", "dd")
+_IN_PREDICATES = (*_PLACEHOLDERS, "first")
+_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+
+
+@names_its_fields
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceSpec:
+    """One table of the query."""
+
+    name: str
+    """The name of the table in the query."""
+    table: str = ""
+    """The table's name in the query if that has dots, such as ``shop.sales``; the query is then
+    read with ``name`` in its place."""
+    path: str
+    """The folder of a day's files, a path or URI (``file://``, ``s3://``) in which ``{ds}`` is the
+    report date, ``{ds_nodash}``, ``{yyyy}``, ``{mm}`` and ``{dd}`` its parts. All files below it
+    are data, whatever their names, but those that Spark hides, empty ones, and the marker of
+    ``complete_when``."""
+    columns: tuple[ColumnSpec, ...]
+    """The declared schema, in Spark's types; files that differ from it are refused."""
+    format: str = "parquet"
+    """The format of the files, ``parquet``, ``csv`` or ``json`` (an object in each line); or
+    ``kafka``, a topic whose messages are such objects or records of Avro, with the path
+    ``kafka://shop/orders`` for the topic ``orders`` of the server that the Airflow connection
+    ``shop`` names; or ``postgresql``, a table with the path ``postgresql://shop/public.orders``; or
+    ``delta`` or ``iceberg``, a table whose log says which files are in it. Its path is the folder
+    of the table, and may go on with partitions of it: ``/lake/sales/dt={ds}`` reads those rows of
+    the table in ``/lake/sales`` alone."""
+    partitioned_by: tuple[str, ...] = ()
+    """Declared columns that the files do not hold, since the folders that they lie in name them:
+    ``country`` for ``country=DE/``. A Delta table's log says this by itself."""
+    catalog: str = ""
+    """The name of an Iceberg table, ``lake.shop.orders`` for ``shop.orders`` in the catalog that
+    pyiceberg's configuration calls ``lake``: the catalog says which version is the newest."""
+    key: tuple[str, ...] = ()
+    """Columns that are unique together, if any."""
+    ordered_by: str = ""
+    """The column in whose order rows come, such as the moment of an event: windows in this order
+    then go on from the last rows. A run that does so looks whether each row is later than those
+    that its partition had, and fails where it is not."""
+    foreign_keys: tuple[ForeignKey, ...] = ()
+    """Columns that name a row of another source, which arrives with the row or before it; a run
+    verifies those that its plan relies on."""
+    over: Over | None = None
+    """The days whose folders are read: from the first day of this period that has the report date
+    up to that date. By default the period of the report, and the report date alone in a report
+    without one. ``Trailing(days_back=7)`` is the last week, ``Monthly()`` the month to date."""
+    change: Change = "append_only"
+    """Whether rows are only added (``append_only``) or taken back, too: a ``changelog``'s files
+    have one column more, ``__w BIGINT``, which says how often the row comes (positive) or is taken
+    back (negative)."""
+    arrival: Literal["growing", "static"] = "growing"
+    """Whether rows come during the day (``growing``) or are all there before the first run
+    (``static``)."""
+    complete_when: CompleteWhen | None = None
+    """The sign that the day of a growing source is complete."""
+    allow_empty: bool = False
+    """Whether no file at all is a day without rows."""
+    expectations: tuple[Expectation, ...] = ()
+    """What must hold of the source's day: of rows as they come, of all together at the end."""
+    sample: int | None = None
+    """How many rows are read at random before a run is planned, to count what filters let through;
+    0 for none, None for some thousand where the planner would have to guess."""
+    extra_columns: Literal["refuse", "ignore"] = "refuse"
+    """What becomes of a file with columns that are not declared: it is refused (``refuse``), or
+    they are not read (``ignore``)."""
+    where: str = ""
+    """Which rows of a database's table are read: a predicate as the database has them, such as
+    ``order_date = '{ds}'``, or with a period ``order_date BETWEEN '{first}' AND '{ds}'``."""
+    slot: str = ""
+    """The name of a logical replication slot of a database's table, made for this source alone:
+    ``test_decoding`` of PostgreSQL. It tells which rows have changed, by the ``key``, and these are
+    compared in place of all."""
+    lost_rows: Literal["refuse", "accept"] = "refuse"
+    """What becomes of a day of a topic whose first messages may have been deleted before they were
+    read: it is refused (``refuse``), or has those that are left (``accept``)."""
+    timezone: str = ""
+    """The time zone of a topic's days; by default that of the report."""
+    narrower_types: Literal["refuse", "widen"] = "refuse"
+    """What becomes of a file with a column in another type than the declared one: it is refused
+    (``refuse``), or read if Spark widens it value for value (``widen``)."""
+
+    def __post_init__(self) -> None:
+        take_fields(self, label("source", self.name))
+        _check_source(self)
+
+    def within(self, period: Period | None, timezone: str) -> SourceSpec:
+        """Return the source as a report with this period and time zone reads it."""
+        zone = self.timezone or (timezone if self.format in STREAMS else "")
+        return replace(self, over=self.over or period, timezone=zone)
+
+    @property
+    def file_columns(self) -> tuple[ColumnSpec, ...]:
+        """The columns of the source's files."""
+        return in_files(self.columns, self.change)
+
+    @property
+    def held_columns(self) -> tuple[ColumnSpec, ...]:
+        """The columns that the files themselves hold; what folders name is not among them."""
+        named = {name.lower() for name in self.partitioned_by}
+        return tuple(c for c in self.file_columns if c.name.lower() not in named)
+
+    @property
+    def has_day_folders(self) -> bool:
+        """Return whether each day has a folder of its own."""
+        return _PLACEHOLDER.search(self.path) is not None
+
+    def folders_on(self, day: date) -> dict[str, date]:
+        """The folders that a report of ``day`` reads, in order of time, each with the last of the
+        days that it is for."""
+        first = self.over.bounds(day)[0] if self.over is not None and self.has_day_folders else day
+        return {self.path_on(each): each for each in days_from(first, day)}
+
+    def days_on(self, day: date) -> tuple[date, ...]:
+        """The days of which a report of ``day`` reads rows, as far as folders tell them apart."""
+        return tuple(self.folders_on(day).values())
+
+    @property
+    def pinned_as(self) -> str:
+        """Return what tells the files of a source apart from those that another report reads under
+        its name: where they lie, and of which days."""
+        parts = [self.path]
+        if self.over and self.has_day_folders:
+            parts.append(f"over {self.over}")
+        if self.format in SERVICES:  # its copies are all that a later run has, with these columns
+            parts.append(f"of {self.over or 'days'} {self.timezone} {self.change} {self.where}")
+            parts += (f"{column.name} {column.type}" for column in self.columns)
+        if named := set(self.partitioned_by):
+            parts.append(
+                f"by {', '.join(f'{c.name} {c.type}' for c in self.columns if c.name in named)}"
+            )
+        if self.format in LOGGED:
+            parts.append(self.change)
+        return " ".join(parts)
+
+    def path_on(self, day: date) -> str:
+        """The folder of ``day`` alone."""
+        return _filled(self.path, day, day)
+
+    def where_on(self, day: date) -> str:
+        """The predicate by which a database gives the rows of a report of ``day``."""
+        return _filled(self.where, day, self.over.bounds(day)[0] if self.over else day)
+
+
+def _filled(text: str, day: date, first: date) -> str:
+    """Return a text with the values of its placeholders."""
+    values = {
+        "ds": day.isoformat(),
+        "ds_nodash": day.strftime("%Y%m%d"),
+        "yyyy": f"{day.year:04d}",
+        "mm": f"{day.month:02d}",
+        "dd": f"{day.day:02d}",
+        "first": first.isoformat(),
+    }
+    return _PLACEHOLDER.sub(lambda match: values[match[1]], text)
+
+
+FORMATS = ("parquet", "csv", "json", "delta", "iceberg", "kafka", "postgresql")
+"""The names of :data:`forerun.include.sources.formats.FORMATS`, which a value need not import."""
+LOGGED = ("delta", "iceberg")
+"""Those of tables with a log: it says itself which columns are partitions, and what goes."""
+SERVICES = {"kafka": "a topic", "postgresql": "a table"}
+"""Those that are asked of a server by an Airflow connection, and what holds the rows there."""
+STREAMS = ("kafka",)
+"""Those of them whose rows only come, with times that tell their days apart."""
+
+
+def _check_source(source: SourceSpec) -> None:
+    if "." in source.name:
+        plain = source.name.replace(".", "_")
+        raise SpecError(
+            f"a source is named {source.name!r}, and its files lie in a folder of that name",
+            hint=f"Write name={plain!r}, table={source.name!r}: the query may have the name with "
+            "dots.",
+        )
+    check_name(source.name, "a source")
+    what = f"source {source.name}"
+    if source.format not in FORMATS:
+        raise SpecError(
+            f"{what}: there is no format {source.format!r}",
+            hint=f"Use one of {', '.join(FORMATS)}.",
+        )
+    unknown = [p for p in _PLACEHOLDER.findall(source.path) if p not in _PLACEHOLDERS]
+    if unknown or not source.path:
+        raise SpecError(
+            f"{what}: the path {source.path!r} "
+            + (f"has the unknown placeholder {{{unknown[0]}}}" if unknown else "is empty"),
+            hint=f"Known are {', '.join('{' + name + '}' for name in _PLACEHOLDERS)}.",
+        )
+    if {"{", "}"} & set(_PLACEHOLDER.sub("", source.path)):
+        raise SpecError(
+            f"{what}: the path {source.path!r} has a brace without its partner",
+            hint=f"Known are {', '.join('{' + name + '}' for name in _PLACEHOLDERS)}.",
+        )
+    if source.format in SERVICES:
+        _check_service(source, what)
+    else:
+        check_place(source.path, f"{what}: the path")
+        if source.where or source.slot or source.timezone or source.lost_rows == "accept":
+            raise SpecError(
+                f"{what}: where, slot, timezone or lost_rows, with the format {source.format}",
+                hint="They are of sources that a server is asked for. Filter in the query.",
+            )
+    if source.sample is not None and not 0 <= source.sample <= MOST_SAMPLED:
+        raise SpecError(
+            f"{what}: a sample of {source.sample} rows",
+            hint=f"Give 0 to {MOST_SAMPLED:,} rows; some thousand tell most of what more would.",
+        )
+    _check_columns(source, what)
+    _check_arrival(source, what)
+
+
+def _check_service(source: SourceSpec, what: str) -> None:
+    """Refuse what a server cannot be asked, or what has no meaning there."""
+    check_service(source.path, f"{what}: the path", source.format, SERVICES[source.format])
+    if isinstance(source.complete_when, MarkerFile | HourlyMarkers | ExpectedCount):
+        kind = type(source.complete_when).__name__
+        raise SpecError(
+            f"{what}: {kind}, which counts files, and {source.path} has none",
+            hint="Its day is complete by ClockTime, or by the AssetEvent of who writes it.",
+        )
+    is_stream = source.format in STREAMS
+    for given, name in (
+        (source.has_day_folders, "a placeholder in its path"),
+        (source.partitioned_by, "partitioned_by"),
+        (is_stream and source.change == "changelog", 'change="changelog"'),
+        (is_stream and source.arrival == "static", 'arrival="static"'),
+        (is_stream and source.where, "where"),
+        (is_stream and source.slot, "slot"),
+        (not is_stream and source.lost_rows == "accept", "lost_rows"),
+        (not is_stream and source.timezone, "timezone"),
+    ):
+        if given:
+            raise SpecError(
+                f"{what}: {name}, with the format {source.format}",
+                hint="A topic has one name for all days, and messages are only added to it; a "
+                "table has the rows of any day, which where tells apart. Leave that out.",
+            )
+    unknown = [each for each in _PLACEHOLDER.findall(source.where) if each not in _IN_PREDICATES]
+    if unknown:
+        raise SpecError(
+            f"{what}: where has the unknown placeholder {{{unknown[0]}}}",
+            hint=f"Known are {', '.join('{' + name + '}' for name in _IN_PREDICATES)}.",
+        )
+    if source.slot:
+        _check_slot(source, what)
+
+
+def _check_slot(source: SourceSpec, what: str) -> None:
+    """Refuse a slot that does not tell all that changes."""
+    if not re.fullmatch(r"[a-z0-9_]{1,63}", source.slot):
+        raise SpecError(
+            f"{what}: {source.slot!r} is no name of a slot",
+            hint="Slots of PostgreSQL have lower letters, digits and underscores, 63 at most.",
+        )
+    if not source.key or source.arrival == "static":
+        raise SpecError(
+            f"{what}: a slot tells which rows have changed, by the key of a growing source",
+            hint="Declare its key, the columns of the table's primary key; or leave slot out.",
+        )
+    if source.where and not is_of_row_alone(_filled(source.where, date.min, date.min)):
+        raise SpecError(
+            f"{what}: where has more than columns compared with constants, so that a row may come "
+            "or go without a change that a slot tells",
+            hint="Compare columns with constants, or leave slot out.",
+        )
+
+
+def _check_columns(source: SourceSpec, what: str) -> None:
+    if not source.columns:
+        raise SpecError(f"{what} declares no columns", hint="List them with Spark's types.")
+    check_unique([column.name.lower() for column in source.file_columns], f"{what}: column")
+    for column in source.columns:
+        try:
+            known = parse_type(column.type).name in _SPARK_TYPES or "<" in column.type
+        except ValueError as error:
+            raise SpecError(f"{what}: column {column.name}: {error}", hint="") from None
+        if not known:
+            raise SpecError(
+                f"{what}: column {column.name} has the unknown type {column.type!r}",
+                hint="Use a Spark SQL type such as BIGINT, DECIMAL(12,2), STRING or DATE.",
+            )
+    if source.change == "changelog":
+        for column in source.columns:
+            if "map<" in column.type.lower():
+                raise SpecError(
+                    f"{what}: column {column.name} is a map, by which rows cannot be compared",
+                    hint="Leave the column out of the changelog, or make it an array of structs.",
+                )
+    names = {column.name for column in source.columns}
+    _check_partitions(source, what, names)
+    for name, of_what in (*((name, "key") for name in source.key), (source.ordered_by, "order")):
+        if name and name not in names:
+            raise SpecError(
+                f"{what}: the column {name} of its {of_what} is not among its columns",
+                hint=f"Its columns are {', '.join(column.name for column in source.columns)}.",
+            )
+    if source.ordered_by and source.change == "changelog":
+        raise SpecError(
+            f"{what} comes in the order of {source.ordered_by}, and is a changelog",
+            hint="Leave ordered_by out: it is of no use where rows are taken back.",
+        )
+
+
+def _check_partitions(source: SourceSpec, what: str, names: set[str]) -> None:
+    if unknown := [name for name in source.partitioned_by if name not in names]:
+        raise SpecError(
+            f"{what}: the partition column {unknown[0]} is not among its columns",
+            hint="Declare it with its type: it is a column as any other to the query.",
+        )
+    has_name = source.format == "iceberg"
+    if bool(source.catalog) != has_name or (has_name and source.catalog.count(".") < 2):
+        raise SpecError(
+            f"{what}: the format {source.format} with the catalog {source.catalog!r}",
+            hint='An Iceberg table has a name in a catalog: format="iceberg", '
+            'catalog="lake.shop.orders" for shop.orders in the catalog lake of pyiceberg\'s '
+            "configuration. Other formats have none.",
+        )
+    if source.partitioned_by and source.format in LOGGED:
+        raise SpecError(
+            f"{what}: partitioned_by of a {source.format} table, whose log says it by itself",
+            hint="Leave partitioned_by out.",
+        )
+    if len(source.partitioned_by) == len(source.columns):
+        raise SpecError(
+            f"{what}: all of its columns are partitions", hint="Declare those of the files, too."
+        )
+
+
+_SPARK_TYPES = {
+    "BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "STRING",
+    "BINARY", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ",
+}  # fmt: skip
+
+
+def _check_arrival(source: SourceSpec, what: str) -> None:
+    rule = source.complete_when
+    if source.arrival == "static" and source.over is not None and source.has_day_folders:
+        raise SpecError(
+            f"{what} is static, and has a folder for each day of {source.over}",
+            hint="Rows of later days are not there before the first run: let it grow, and say when "
+            "it is complete; over=Trailing(days_back=1) reads the last day's folder alone.",
+        )
+    if source.arrival == "growing" and rule is None:
+        raise SpecError(
+            f"{what} grows, but nothing says when its day is complete",
+            hint="Give complete_when: MarkerFile, HourlyMarkers, AssetEvent, ExpectedCount or "
+            "ClockTime.",
+        )

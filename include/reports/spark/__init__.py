@@ -1,0 +1,1 @@
+"""What a report says of Spark: settings on which its SQL's meaning depends, and others."""

@@ -1,0 +1,1 @@
+"""The values that authors give the fields of a report: times, lengths, names, byte counts."""
