@@ -48,7 +48,14 @@ RECORDS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         "When a source is complete",
         tuple(
             (name, f"{REPORTS}/sources/complete_when.py")
-            for name in ("MarkerFile", "HourlyMarkers", "ExpectedCount", "ClockTime", "AssetEvent")
+            for name in (
+                "MarkerFile",
+                "HourlyMarkers",
+                "ExpectedCount",
+                "ClockTime",
+                "AssetEvent",
+                "WhenPublished",
+            )
         ),
     ),
     (

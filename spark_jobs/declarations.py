@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from forerun.include.reports.sources.source import LOGGED
+from forerun.include.reports.sources.source_formats import LOGGED
 from forerun.include.state.records import ManifestSource, PinnedFile
 from forerun.planner.contract import SourceInput, decode_plan
 from forerun.planner.contract.plan_v1 import WEIGHT_COLUMN, ForeignKey, ReliedForeignKey

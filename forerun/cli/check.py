@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import importlib.util
 import runpy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
@@ -21,6 +21,7 @@ from forerun.include.engines import ENGINES
 from forerun.include.machine.jvm import java_executable
 from forerun.include.machine.settings import allowed_functions
 from forerun.include.machine.wall_clock import utc_now
+from forerun.include.reports.chain import refuse_late
 from forerun.include.reports.declared import declared_sources
 from forerun.include.reports.front_matter import has_front_matter, read_report_file
 from forerun.include.reports.parameters import Parameter, day_parameters, parse_parameters
@@ -92,8 +93,10 @@ def check_command(
     at = parse_day(day) if day else utc_now().date()
     own = parse_parameters(param or ())
     reports = [one for file in files for one in _requests(file, tables, at, own)]
+    asked = (one.spec for one in reports if isinstance(one, _Wanted))
+    specs = {spec.name: spec for spec in asked if spec is not None}
     with _spark(ask_spark) as engine:
-        found = [_checked(asked, engine, at) for asked in reports]
+        found = [_checked(asked, engine, at, specs) for asked in reports]
     wrong = [one for one in found if one.is_wrong]
     if as_json:
         console.say_json({"checked": [_record(one) for one in found], "wrong": len(wrong)})
@@ -113,7 +116,12 @@ class _Wanted:
     spec: ReportSpec | None = None
 
 
-def _checked(wanted: _Wanted | CheckedText, engine: Engine | None, at: date) -> CheckedText:
+def _checked(
+    wanted: _Wanted | CheckedText,
+    engine: Engine | None,
+    at: date,
+    others: Mapping[str, ReportSpec],
+) -> CheckedText:
     if isinstance(wanted, CheckedText):
         return wanted
     from forerun.spark_jobs.judged import asked
@@ -121,6 +129,8 @@ def _checked(wanted: _Wanted | CheckedText, engine: Engine | None, at: date) -> 
     request = wanted.request
     try:
         question = question_of(request)
+        if wanted.spec is not None:
+            refuse_late(wanted.spec, others)
         about = report_on_day(wanted.spec, at, utc_now()) if wanted.spec else None
         if engine is None:
             says = "the planner reads it; Spark was not asked (--no-spark, or there is none here)"

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 
 from forerun.include.days.handle import Day
 from forerun.include.days.sinks.day_rows import ReportDay
 from forerun.include.days.sinks.tables import check_sink
-from forerun.include.reports.spec import ReportSpec, SourceSpec
+from forerun.include.reports.spec import ReportSpec, SourceSpec, WhenPublished
+from forerun.include.sources.completeness import missing_of_results
 from forerun.include.sources.corrections import find_corrections, rewritten, went
 from forerun.include.sources.delivery import delivery, read_pin, same_table, verify_pin
 from forerun.include.sources.pins import pin_source
+from forerun.include.sources.unread import SourceChangedError
 from forerun.include.state.inherited import Inherited, read_inherited
 from forerun.include.state.layout import Generation
 from forerun.include.state.records import Manifest, ManifestSource, Pin, PinnedFile, decode, encode
@@ -52,6 +54,8 @@ def manifest_of(
     before = pins_of(store, at, base)
     inherited = read_inherited(store, at) if spec.policy.inherit_days else Inherited()
     sources = tuple(_pinned(day, source, now, before, inherited) for source in spec.sources)
+    if day.is_final(run):
+        _refuse_less_than_whole(day, {name for name, _ in incomplete})
     manifest = Manifest(
         report=at.report,
         day=at.day,
@@ -77,6 +81,20 @@ def day_closed(at: Generation, run: int, last: int) -> DayClosedError:
         hint="Nothing is lost: the later run has read what this one would have. To compute the "
         "day again, clear it: a new generation starts.",
     )
+
+
+def _refuse_less_than_whole(day: Day, known: Collection[str]) -> None:
+    """Raise :class:`SourceChangedError` if a result that is read was published again since it was
+    found to be whole, and is less now; ``known`` are the sources of which that is known."""
+    for source in day.spec.sources:
+        rule = source.complete_when
+        if not isinstance(rule, WhenPublished) or source.name in known:
+            continue
+        if missing := missing_of_results(source, rule, day.date):
+            raise SourceChangedError(
+                f"{missing.text}; it was whole just before",
+                hint="Nothing is lost: retry the task when the whole of it is published again.",
+            )
 
 
 def _check_sources(spec: ReportSpec, manifest: Manifest) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
-from forerun.include.state.pointers import Pointer, read_published
+from forerun.include.state.pointers import Pointer, read_published, what_lacks
 from forerun.include.stores.opening import open_store
 from forerun.include.stores.store import StoreReader
 from forerun.planner.errors import ForerunError
@@ -49,12 +49,3 @@ def read_result(
             hint="Wait for a complete one, or ask for it as it is (require_complete=False).",
         )
     return pointer
-
-
-def what_lacks(pointer: Pointer) -> tuple[str, ...]:
-    """Return sentences that say which part of the day a published result leaves out; none if it is
-    over the whole day."""
-    if pointer.early:
-        what = f"it is the early result of run {pointer.run}, over what had come by {pointer.as_of}"
-        return (f"{what} (about {pointer.fraction:.0%} of the day)",)
-    return tuple(f"{source}: {what}" for source, what in pointer.incomplete)

@@ -7,18 +7,21 @@ whose rights decide who may see the report. A report that no DAG has run yet is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 
 from forerun.include.days.generations import claiming_dag, generations, read_spec
 from forerun.include.days.results import read_pointer
 from forerun.include.past.repair import NotRepairableError
+from forerun.include.reports.chain import reports_read
 from forerun.include.reports.spec import ReportSpec
 from forerun.include.reports.values.clock import TimeError, parse_day
 from forerun.include.state.layout import SPECS_FOLDER, report_folder
 from forerun.include.state.records import GenerationRecord
 from forerun.include.stores.store import MissingKeyError, StoreReader
+from forerun.planner.errors import ForerunError
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,24 @@ def find_report(store: StoreReader, report: str) -> KnownReport | None:
     :class:`forerun.include.state.layout.KeyNameError` for what cannot be a name."""
     dag_id = claiming_dag(store, report)
     return KnownReport(report, dag_id) if dag_id else None
+
+
+def readers_of(store: StoreReader, report: str) -> tuple[KnownReport, ...]:
+    """The reports of a store that read what ``report`` publishes, or wait for it, as they were on
+    their newest day."""
+    known = {one.name: one for one in known_reports(store)}
+    specs = newest_specs(store, known)
+    return tuple(known[name] for name, spec in specs.items() if report in reports_read(spec))
+
+
+def newest_specs(store: StoreReader, reports: Iterable[str]) -> dict[str, ReportSpec]:
+    """Return some reports by name, as they were on their newest day: those that can be read."""
+    found = {}
+    for name in reports:
+        with suppress(ForerunError):
+            if (spec := newest_spec(store, name)) is not None:
+                found[name] = spec
+    return found
 
 
 def newest_spec(store: StoreReader, report: str) -> ReportSpec | None:

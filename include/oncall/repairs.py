@@ -6,6 +6,7 @@ until somebody publishes it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -17,7 +18,7 @@ from forerun.include.days.handle import Day
 from forerun.include.days.instructions import Told, read_told
 from forerun.include.days.manifests import pins_of
 from forerun.include.days.publishing import FailedCheck, read_findings
-from forerun.include.oncall.catalogue import spec_of_day
+from forerun.include.oncall.catalogue import readers_of, spec_of_day
 from forerun.include.oncall.day.actions import BUSY, OVER, Action, DagRunState, held_up
 from forerun.include.oncall.day.records import DayRecords
 from forerun.include.past.repair import Repair, find_repair
@@ -57,13 +58,15 @@ class ComputedRepair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairView:
-    """The repair of a day that could be made, None where ``refused`` says why nothing can be; and
-    the repair that is computed already, if there is one."""
+    """The repair of a day that could be made, None where ``refused`` says why nothing can be; the
+    repair that is computed already, if there is one; and the names of the ``readers``, reports that
+    read what this one publishes, as far as whoever asks may know of them."""
 
     records: DayRecords
     repair: Repair | None
     refused: str
     computed: ComputedRepair | None
+    readers: tuple[str, ...]
 
     @property
     def about(self) -> str:
@@ -73,9 +76,12 @@ class RepairView:
         return published.version if published else ""
 
 
-def read_repair(store: StoreReader, records: DayRecords, now: datetime) -> RepairView:
+def read_repair(
+    store: StoreReader, records: DayRecords, now: datetime, may_read: Callable[[str], bool]
+) -> RepairView:
     """Look what changed in the sources of a day since it was published, plan its repair, and read
-    what is computed of it. Raises :class:`forerun.include.stores.store.StoreError`."""
+    what is computed of it. ``may_read``: whether whoever asks may read a DAG. Raises
+    :class:`forerun.include.stores.store.StoreError`."""
     repair, refused = None, ""
     try:
         spec = spec_of_day(store, records.at.report, records.date)
@@ -87,7 +93,14 @@ def read_repair(store: StoreReader, records: DayRecords, now: datetime) -> Repai
     except ForerunError as error:
         spec, refused = records.spec, str(error)
     computed = _computed(store, records, spec, repair)
-    return RepairView(records=records, repair=repair, refused=refused, computed=computed)
+    readers = readers_of(store, records.at.report)
+    return RepairView(
+        records=records,
+        repair=repair,
+        refused=refused,
+        computed=computed,
+        readers=tuple(one.name for one in readers if may_read(one.dag_id)),
+    )
 
 
 def _computed(

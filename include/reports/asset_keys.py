@@ -55,6 +55,12 @@ def key_of(uri: str, name: str) -> AssetKey:
     return AssetKey(name or uri, uri or name)
 
 
+def report_of(uri: str) -> str:
+    """The name of the report whose days the asset with this URI tells of; empty for another."""
+    name = uri.removeprefix(_URI)
+    return name if name != uri and is_name(name) else ""
+
+
 def normalized(uri: SplitResult) -> SplitResult:
     """Return the one way to write the URI of an asset of a report, of several that mean it.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 
+from forerun.include.reports.chain import refuse_late
 from forerun.include.reports.run_policy import RunTime
 from forerun.include.reports.sources.start_when import WithGroup
 from forerun.include.reports.spec import ReportSpec
@@ -73,7 +74,9 @@ class ReportGroup:
                     f"{', '.join(sorted(map(repr, values)))}",
                     hint=f"Reports that run together have one {what}: make a group of each.",
                 )
+        by_name = {one.name: one for one in self.reports}
         for one in self.reports:
+            refuse_late(one, by_name)
             self._check_slots(one)
             self._check_results(one)
         if not parse_time(self.patience, "the patience").elapsed:

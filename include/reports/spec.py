@@ -46,9 +46,14 @@ from forerun.include.reports.sources.complete_when import (
     ExpectedCount,
     HourlyMarkers,
     MarkerFile,
+    WhenPublished,
 )
 from forerun.include.reports.sources.source import MOST_SAMPLED, SourceSpec
-from forerun.include.reports.sources.sources_together import check_foreign_keys, check_rolling
+from forerun.include.reports.sources.sources_together import (
+    check_foreign_keys,
+    check_not_itself,
+    check_rolling,
+)
 from forerun.include.reports.sources.start_when import (
     AfterRows,
     Every,
@@ -98,6 +103,7 @@ __all__ = [
     "VersionedFolder",
     "Weekly",
     "WhenComplete",
+    "WhenPublished",
     "decode_report",
     "encode_report",
 ]
@@ -161,7 +167,8 @@ class ReportSpec:
 
     def __post_init__(self) -> None:
         take_fields(self, label("report", self.name))
-        sources = tuple(source.within(self.period, self.timezone) for source in self.sources)
+        period, zone = self.period, self.timezone
+        sources = tuple(source.within(period, zone, self.store) for source in self.sources)
         object.__setattr__(self, "sources", sources)
         _check_report(self)
         names = (column.name for source in self.sources for column in source.columns)
@@ -378,13 +385,7 @@ def _check_report(spec: ReportSpec) -> None:
                 f"report {spec.name}: the run at {run.at} waits for the report itself",
                 hint="Name the asset of another report.",
             )
-    for source in spec.sources:
-        if isinstance(source.complete_when, AssetEvent) and source.complete_when.uri == own:
-            raise SpecError(
-                f"report {spec.name}: source {source.name} waits for the report itself",
-                hint="Say how its day is complete by a marker, a count or the clock; or name the "
-                "asset of another report.",
-            )
+    check_not_itself(spec.sources, spec.name, spec.store)
     if spec.store:
         check_place(spec.store, f"report {spec.name}: the store", root=True)
     _ = spec.state_bytes

@@ -18,10 +18,13 @@ from forerun.include.reports.spec import (
     MarkerFile,
     ReportSpec,
     SourceSpec,
+    WhenPublished,
 )
 from forerun.include.reports.values.clock import parse_time
 from forerun.include.sources.files import locate
 from forerun.include.sources.listing import data_files, said
+from forerun.include.sources.services.report_format import published
+from forerun.include.state.pointers import what_lacks
 
 _MOST_NAMED = 3
 Events = Mapping[str, Mapping[str, Sequence[str]]]
@@ -68,6 +71,8 @@ def missing_of(
     rule = source.complete_when
     if isinstance(rule, AssetEvent):
         return missing_of_asset(source.name, rule, source.days_on(day), events)
+    if isinstance(rule, WhenPublished):
+        return missing_of_results(source, rule, day)
     what = _of_files(source, rule, spec, day, now)
     return Missing(source.name, what) if what else None
 
@@ -87,6 +92,25 @@ def missing_of_asset(
         return None
     what = f"asset {rule.uri} was not complete {_shortened(partly)}"
     return Missing(source, what, accepted=rule.incomplete == "accept")
+
+
+def missing_of_results(source: SourceSpec, rule: WhenPublished, day: date) -> Missing | None:
+    """Return what is missing of a source that has the results of another report, or None if the
+    whole of each day is published."""
+    absent, partly, early = list[str](), list[str](), False
+    for path in source.folders_on(day):
+        pointer = published(source.store, path)
+        if pointer is None:
+            absent.append(path)
+        elif not pointer.complete:
+            early |= pointer.early
+            partly.append(f"{path}: {'; '.join(what_lacks(pointer))}")
+    if absent:
+        return Missing(source.name, f"nothing is published as {_shortened(absent)}")
+    if not partly:
+        return None
+    accepted = rule.incomplete == "accept" and not early
+    return Missing(source.name, f"not the whole day: {_shortened(partly)}", accepted=accepted)
 
 
 def _of_files(

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from forerun.include.reports.sources.source import LOGGED
+from forerun.include.reports.sources.source_formats import LOGGED
 from forerun.include.reports.spec import SourceSpec
 from forerun.include.sources.contents import with_digests
 from forerun.include.sources.files import locate, locate_file

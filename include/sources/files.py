@@ -142,7 +142,8 @@ class Asked:
     source that tells days by time; ``now``: when it is asked, for whether they are over;
     ``before``: the newest pin of an earlier day, if there is none of this one. ``columns`` and
     ``where``: the declared columns, and which rows are read, as a database asks; ``slot``: its
-    replication slot, which tells the changes of rows by their ``key``.
+    replication slot, which tells the changes of rows by their ``key``; ``store``: the URI of the
+    one that has the results of another report, empty for the deployment's own.
     """
 
     paths: Sequence[str]
@@ -159,6 +160,7 @@ class Asked:
     where: str = ""
     slot: str = ""
     key: Sequence[ColumnSpec] = ()
+    store: str = ""
 
     @property
     def locations(self) -> list[Location]:

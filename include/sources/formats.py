@@ -14,6 +14,7 @@ from forerun.include.sources.files import Asked, Listing, Location
 from forerun.include.sources.parquet.format import ParquetFormat
 from forerun.include.sources.services.kafka_format import KafkaFormat
 from forerun.include.sources.services.postgresql_format import PostgresqlFormat
+from forerun.include.sources.services.report_format import ReportFormat
 from forerun.include.sources.tables.delta_format import DeltaFormat
 from forerun.include.sources.tables.iceberg_format import IcebergFormat
 from forerun.include.sources.texts.csv_format import CsvFormat
@@ -118,6 +119,7 @@ _EACH: tuple[SourceFormat, ...] = (
     IcebergFormat(),
     KafkaFormat(),
     PostgresqlFormat(),
+    ReportFormat(),
 )
 FORMATS: dict[str, SourceFormat] = {each.name: each for each in _EACH}
 

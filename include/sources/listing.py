@@ -53,6 +53,7 @@ def data_files(
         where=source.where_on(day),
         slot=source.slot,
         key=tuple(column for column in source.columns if column.name in source.key),
+        store=source.store,
     )
     listing = format_of(source.format).listed(asked)
     if not source.partitioned_by or listing.folder is None:

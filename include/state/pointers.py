@@ -107,3 +107,12 @@ def read_published(store: StoreReader, report: str, day: str) -> StoredPointer:
     if found is None:
         return StoredPointer()
     return StoredPointer(found.tag, decode_pointer(found.data, key))
+
+
+def what_lacks(pointer: Pointer) -> tuple[str, ...]:
+    """Return sentences that say which part of the day a published result leaves out; none if it is
+    over the whole day."""
+    if pointer.early:
+        what = f"it is the early result of run {pointer.run}, over what had come by {pointer.as_of}"
+        return (f"{what} (about {pointer.fraction:.0%} of the day)",)
+    return tuple(f"{source}: {what}" for source, what in pointer.incomplete)

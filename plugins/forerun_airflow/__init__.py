@@ -53,6 +53,7 @@ from forerun.include.reports.spec import (
     RunTime,
     SourceSpec,
     WhenComplete,
+    WhenPublished,
     decode_report,
     encode_report,
 )
@@ -94,6 +95,7 @@ __all__ = [
     "VersionedFolder",
     "Weekly",
     "WhenComplete",
+    "WhenPublished",
     "dbt_project",
     "deadline_alerts",
     "decode_report",

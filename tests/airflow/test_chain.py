@@ -19,11 +19,11 @@ from tests.airflow.conftest import ROOT
 pytestmark = [pytest.mark.airflow, pytest.mark.spark]
 
 DAY = date(2026, 3, 1)
-REPORTS = ("chain_a", "chain_b", "chain_c")
+REPORTS = ("chain_a", "chain_b", "chain_c", "chain_d")
 
 
 class Chain:
-    """The three DAGs, synchronized into the database as the DAG processor does it."""
+    """The four DAGs, synchronized into the database as the DAG processor does it."""
 
     def __init__(self, root, bag):
         self.root, self.bag = root, bag
@@ -129,6 +129,7 @@ def test_what_is_not_complete_says_so_all_along_the_chain_and_is_complete_in_the
     states = chain.run("chain_c")
     assert (states["run_1.wait"], states["publish"]) == ("failed", "upstream_failed")
     assert not chain.table("chain_c").exists()
+    assert chain.run("chain_d")["run_1.wait"] == "failed"
 
     chain.deliver("late", 10)
     chain.mark()
@@ -143,7 +144,7 @@ def test_what_is_not_complete_says_so_all_along_the_chain_and_is_complete_in_the
         ]
         assert pointer.generation == 2
         assert _newest_event(f"forerun://report/{report}")["incomplete"] == []
-    assert [chain.rows(r) for r in REPORTS] == [[("apple", n)] for n in (11, 22, 44)]
-    metadata = pq.read_metadata(chain.table("chain_c")).metadata
+    assert [chain.rows(r) for r in REPORTS] == [[("apple", n)] for n in (11, 22, 44, 88)]
+    metadata = pq.read_metadata(chain.table("chain_d")).metadata
     assert json.loads(metadata[b"forerun"])["incomplete"] == []
     assert os.environ["FORERUN_TEST_ROOT"] == str(chain.root)

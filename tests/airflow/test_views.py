@@ -16,7 +16,13 @@ from forerun.airflow import dbt_project, report_folder, with_views
 from forerun.include.reports.dbt.manifest import read_manifest_reports
 from forerun.include.reports.expectations import expect
 from forerun.include.reports.sources.complete_when import AssetEvent, MarkerFile
-from forerun.include.reports.spec import PartitionFolder, SpecError, decode_report, encode_report
+from forerun.include.reports.spec import (
+    PartitionFolder,
+    SpecError,
+    WhenPublished,
+    decode_report,
+    encode_report,
+)
 from forerun.include.reports.views import SharedView, read_views
 from forerun.include.reports.views import with_views as put_in
 from forerun.include.runs.prepare import open_generation, prepare_run, publish_result
@@ -193,6 +199,31 @@ def test_a_report_that_another_one_reads_is_read_where_it_is_published():
     assert {c.name: c.type for c in source.columns} == {
         "segment": "STRING", "orders": "BIGINT", "revenue": "DECIMAL(22,2)",
     }  # fmt: skip
+
+
+def test_without_a_folder_it_is_read_as_it_is_published_into_the_store(tmp_path):
+    def without_sink(raw):
+        for one in (raw["nodes"][REVENUE], raw["nodes"][REVENUE]["config"]):
+            del one["meta"]["forerun"]["sink"]
+
+    found = read_manifest_reports(edited(tmp_path, without_sink))
+    (source,) = found["best_segment"].file.spec.sources
+    assert (source.format, source.change) == ("report", "changelog")
+    assert source.path == "forerun://report/segment_revenue/{ds}"
+    assert source.complete_when == WhenPublished()
+    assert [c.name for c in source.columns] == ["segment", "orders", "revenue"]
+
+
+def test_a_model_that_is_due_before_what_it_reads_is_broken(tmp_path):
+    def late(raw):
+        for one in (raw["nodes"][REVENUE], raw["nodes"][REVENUE]["config"]):
+            one["meta"]["forerun"]["deadline"] = "31:00"
+
+    edited(tmp_path, late)
+    dags = dbt_project(str(tmp_path / "manifest.json"), start_date=START)
+    assert "reads segment_revenue, which is due only" in dags["best_segment"].doc_md
+    assert [task.task_id for task in dags["best_segment"].tasks] == ["broken"]
+    assert len(dags["segment_revenue"].tasks) > 1
 
 
 def edited(tmp_path, edit):

@@ -13,12 +13,15 @@ import pytest
 from forerun.cli.app import run
 from forerun.include.engines import ENGINES
 from forerun.include.past.repair import Repair, begin_repair, find_repair, look_at, plan_repair
+from forerun.include.reports.run_policy import Retries
+from forerun.include.reports.sources.source import SourceSpec
 from forerun.include.reports.spec import encode_report
-from forerun.include.runs.prepare import publish_result, read_pointer
+from forerun.include.runs.prepare import open_generation, publish_result, read_pointer
 from forerun.include.state.fence import GenerationClosedError, close_through
+from forerun.include.state.records import OpenedBy
 from forerun.past.repair_work import NotVerifiedError, compute, verify
 from forerun.simulation.running import open_runner
-from tests.include.days.day_cases import DAY, EARLY, NOW, DayCase
+from tests.include.days.day_cases import COLUMNS, DAY, EARLY, NOW, DayCase
 
 ON_SAIL = replace(EARLY, prices=ENGINES["sail"].prices)
 
@@ -163,3 +166,19 @@ def test_state_that_clean_up_closes_meanwhile_does_not_count(case: DayCase, tmp_
         runner.run([prepared.plan_uri], "repair", tiny=True)
     day = case.day(prepared.at.generation)
     assert publish_result(day, now=NOW, run=repair.run).generation == 3
+
+
+def test_who_reads_a_repaired_day_is_named(case: DayCase, tmp_path: Path, capsys):
+    source = SourceSpec(
+        name="orders", path="forerun://report/totals/{ds}", format="report", columns=COLUMNS
+    )
+    reader = replace(case.spec, name="after", sources=(source,))
+    by = OpenedBy(
+        dag_id="after", run_id="r1", mode="auto", group="", retries=Retries(count=0, pauses_s=0.0)
+    )
+    open_generation(case.store_uri, reader, DAY, trigger="r1", now=NOW, opened_by=by)
+    command = ["repair", "totals", DAY.isoformat(), "--store", case.store_uri, "--engine", "sail"]
+    assert run([*command, "--spec", str(tmp_path / "spec.json"), "--yes"]) == 0
+    said = capsys.readouterr().out
+    assert "after reads it, and was computed over the version before" in said
+    assert f"forerun repair after {DAY} --store {case.store.root}" in said

@@ -93,8 +93,11 @@ class Place:
             SourceSpec(
                 name=table,
                 path=self.delivery(table),
-                complete_when=ClockTime(),
-                **{"columns": columns, **self.changes.get(f"{name}.{table}", {})},
+                **{
+                    "columns": columns,
+                    "complete_when": ClockTime(),
+                    **self.changes.get(f"{name}.{table}", {}),
+                },
             )
             for table, columns in (("sales", SALES), ("returns", RETURNS))
         )

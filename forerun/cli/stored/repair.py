@@ -12,12 +12,13 @@ from forerun import console
 from forerun.cli.stored.options import StoreOption
 from forerun.include.engines import own_engine
 from forerun.include.machine.wall_clock import utc_now
-from forerun.include.oncall.catalogue import spec_of_day
+from forerun.include.oncall.catalogue import readers_of, spec_of_day
 from forerun.include.past.repair import LookedAt, look_at, plan_repair
 from forerun.include.reports.spec import decode_report
 from forerun.include.reports.values.clock import parse_day
 from forerun.include.stores.opening import open_store
 from forerun.include.stores.scratch_store import ScratchStore
+from forerun.include.stores.store import Store
 from forerun.past.repair_engines import ChosenEngine, cheapest_engine, repair_on
 from forerun.past.repair_work import RepairedVersion, compute, publish
 from forerun.past.repair_work import verify as compute_and_compare
@@ -112,6 +113,8 @@ def repair_command(  # noqa: PLR0913 - the options of the command
         if not no_publish and (yes or _agreed("publish it?")):
             version = publish(version)
     _say_end(chosen, version, as_json=as_json)
+    if version is not None and version.pointer is not None and not as_json:
+        _say_readers(opened, report, day)
     return 0
 
 
@@ -134,6 +137,15 @@ def _say_end(chosen: ChosenEngine, version: RepairedVersion | None, *, as_json: 
         console.say_json(repair_as_json(chosen, version))
     elif version is not None:
         console.say(_published(version))
+
+
+def _say_readers(store: Store, report: str, day: str) -> None:
+    """Say which reports have read the version before, and how their day is repaired."""
+    for one in readers_of(store, report):
+        console.say(
+            f"{one.name} reads it, and was computed over the version before:\n"
+            f"  forerun repair {one.name} {day} --store {store.root}"
+        )
 
 
 def _agreed(question: str) -> bool:

@@ -9,8 +9,9 @@ import typer
 
 from forerun import console
 from forerun.cli.stored.options import StoreOption
-from forerun.include.days.results import read_result, what_lacks
+from forerun.include.days.results import read_result
 from forerun.include.reports.values.clock import parse_day
+from forerun.include.state.pointers import what_lacks
 
 
 def result_command(

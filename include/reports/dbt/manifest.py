@@ -30,6 +30,7 @@ from forerun.include.reports.dbt.tests import (
 from forerun.include.reports.declared import read_declared
 from forerun.include.reports.expectations import Expectation
 from forerun.include.reports.front_matter import ReportFile, build_report
+from forerun.include.reports.sources.source_formats import RESULTS
 from forerun.include.reports.spec import PartitionFolder, ReportSpec
 from forerun.include.reports.values.fields import SpecError
 from forerun.include.reports.views import SharedView, with_views
@@ -274,22 +275,21 @@ class _Reader:
         return kept
 
     def _published(self, node: Node, ours: Mapping[str, Any]) -> dict[str, Any]:
-        """A report as another one reads it: its partition of the day, on its asset's event."""
+        """A report as another one reads it: its partition of the day, on its asset's event, if it
+        has a folder; else what it publishes into the store, early results too."""
         sink = ours.get("sink")
         folder = sink.get(PartitionFolder.__name__) if isinstance(sink, Mapping) else None
-        if not folder:
-            raise SpecError(
-                f"{self._manifest.where(node)} is a report without a folder that others can read",
-                hint="Give it sink: {PartitionFolder: {path: ...}}.",
-            )
         made = _Reader(self._manifest, self._allowed).report(str(node["unique_id"])).file.spec
         types = self._types(made)
         query = read_declared(made, made.sql, self._allowed)
         uri = report_key(made.name).uri
+        found: dict[str, Any] = {"columns": {name: types[name.lower()] for name in query.names}}
+        if not folder:
+            return {"path": f"{uri}/{{ds}}", "format": RESULTS, "change": "changelog", **found}
         return {
             "path": f"{folder['path'].rstrip('/')}/{folder.get('column', 'ds')}={{ds}}",
-            "columns": {name: types[name.lower()] for name in query.names},
             "complete_when": {"AssetEvent": {"uri": uri}},
+            **found,
         }
 
     def _columns(self, node: Node) -> dict[str, str]:

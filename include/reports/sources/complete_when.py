@@ -159,7 +159,22 @@ class ClockTime:
         parse_time(self.at, "ClockTime: at")
 
 
-CompleteWhen = MarkerFile | HourlyMarkers | AssetEvent | ExpectedCount | ClockTime
+@names_its_fields
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhenPublished:
+    """The day is complete when the report that the source reads has published the whole of it: so
+    it is of a source with ``format="report"``, which has it by default."""
+
+    incomplete: Literal["refuse", "accept"] = "refuse"
+    """What to do with a day that the report published although something was missing: ``refuse``
+    it and wait for a whole one, or ``accept`` it and say so in what is published here. An early
+    result is never the day."""
+
+    def __post_init__(self) -> None:
+        take_fields(self, "WhenPublished")
+
+
+CompleteWhen = MarkerFile | HourlyMarkers | AssetEvent | ExpectedCount | ClockTime | WhenPublished
 
 
 def _check_marker(name: str, what: str) -> None:

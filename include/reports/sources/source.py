@@ -16,20 +16,33 @@ from forerun.include.reports.sources.complete_when import (
     ExpectedCount,
     HourlyMarkers,
     MarkerFile,
+    WhenPublished,
+)
+from forerun.include.reports.sources.placeholders import (
+    check_path,
+    check_predicate,
+    filled,
+    has_placeholder,
 )
 from forerun.include.reports.sources.row_predicate import is_of_row_alone
+from forerun.include.reports.sources.source_formats import (
+    FORMATS,
+    LOGGED,
+    RESULTS,
+    SERVICES,
+    STREAMS,
+    check_types,
+)
 from forerun.include.reports.values.fields import SpecError, label, take_fields
 from forerun.include.reports.values.keywords import names_its_fields
-from forerun.include.reports.values.names import check_name, check_unique
-from forerun.planner.algebra.types import parse_type
+from forerun.include.reports.values.names import check_name, check_unique, is_name
 from forerun.planner.contract.plan_v1 import ColumnSpec, ForeignKey
 
 MOST_SAMPLED = 100_000
 """Rows of a sample: they are held in memory, and predicates are evaluated over them in Python."""
 
-_PLACEHOLDERS = ("ds", "ds_nodash", "yyyy", "mm", "dd")
-_IN_PREDICATES = (*_PLACEHOLDERS, "first")
-_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+_RESULT = re.compile(r"forerun://report/([^/]+)/\{ds\}\Z")
+"""The path of what a report publishes: its name."""
 
 
 @names_its_fields
@@ -56,7 +69,8 @@ class SourceSpec:
     ``shop`` names; or ``postgresql``, a table with the path ``postgresql://shop/public.orders``; or
     ``delta`` or ``iceberg``, a table whose log says which files are in it. Its path is the folder
     of the table, and may go on with partitions of it: ``/lake/sales/dt={ds}`` reads those rows of
-    the table in ``/lake/sales`` alone."""
+    the table in ``/lake/sales`` alone. Or ``report``, what another report publishes, with the path
+    ``forerun://report/sales/{ds}`` for the one that is named ``sales``."""
     partitioned_by: tuple[str, ...] = ()
     """Declared columns that the files do not hold, since the folders that they lie in name them:
     ``country`` for ``country=DE/``. A Delta table's log says this by itself."""
@@ -102,6 +116,9 @@ class SourceSpec:
     """The name of a logical replication slot of a database's table, made for this source alone:
     ``test_decoding`` of PostgreSQL. It tells which rows have changed, by the ``key``, and these are
     compared in place of all."""
+    store: str = ""
+    """The URI of the store that has the results of another report; by default that of the report
+    that reads them."""
     lost_rows: Literal["refuse", "accept"] = "refuse"
     """What becomes of a day of a topic whose first messages may have been deleted before they were
     read: it is refused (``refuse``), or has those that are left (``accept``)."""
@@ -113,12 +130,15 @@ class SourceSpec:
 
     def __post_init__(self) -> None:
         take_fields(self, label("source", self.name))
+        if self.format == RESULTS and self.complete_when is None:
+            object.__setattr__(self, "complete_when", WhenPublished())
         _check_source(self)
 
-    def within(self, period: Period | None, timezone: str) -> SourceSpec:
-        """Return the source as a report with this period and time zone reads it."""
+    def within(self, period: Period | None, timezone: str, store: str) -> SourceSpec:
+        """Return the source as a report with this period, time zone and store reads it."""
         zone = self.timezone or (timezone if self.format in STREAMS else "")
-        return replace(self, over=self.over or period, timezone=zone)
+        where = self.store or (store if self.format == RESULTS else "")
+        return replace(self, over=self.over or period, timezone=zone, store=where)
 
     @property
     def file_columns(self) -> tuple[ColumnSpec, ...]:
@@ -132,9 +152,15 @@ class SourceSpec:
         return tuple(c for c in self.file_columns if c.name.lower() not in named)
 
     @property
+    def reads(self) -> str | None:
+        """The name of the report whose results the source has; None for another source."""
+        found = _RESULT.match(self.path) if self.format == RESULTS else None
+        return found[1] if found and is_name(found[1]) else None
+
+    @property
     def has_day_folders(self) -> bool:
         """Return whether each day has a folder of its own."""
-        return _PLACEHOLDER.search(self.path) is not None
+        return has_placeholder(self.path)
 
     def folders_on(self, day: date) -> dict[str, date]:
         """The folders that a report of ``day`` reads, in order of time, each with the last of the
@@ -153,7 +179,9 @@ class SourceSpec:
         parts = [self.path]
         if self.over and self.has_day_folders:
             parts.append(f"over {self.over}")
-        if self.format in SERVICES:  # its copies are all that a later run has, with these columns
+        if self.format == RESULTS:
+            parts.append(f"in {self.store}")
+        if self.format in (*SERVICES, RESULTS):  # its copies are all that later runs have
             parts.append(f"of {self.over or 'days'} {self.timezone} {self.change} {self.where}")
             parts += (f"{column.name} {column.type}" for column in self.columns)
         if named := set(self.partitioned_by):
@@ -166,34 +194,11 @@ class SourceSpec:
 
     def path_on(self, day: date) -> str:
         """The folder of ``day`` alone."""
-        return _filled(self.path, day, day)
+        return filled(self.path, day, day)
 
     def where_on(self, day: date) -> str:
         """The predicate by which a database gives the rows of a report of ``day``."""
-        return _filled(self.where, day, self.over.bounds(day)[0] if self.over else day)
-
-
-def _filled(text: str, day: date, first: date) -> str:
-    """Return a text with the values of its placeholders."""
-    values = {
-        "ds": day.isoformat(),
-        "ds_nodash": day.strftime("%Y%m%d"),
-        "yyyy": f"{day.year:04d}",
-        "mm": f"{day.month:02d}",
-        "dd": f"{day.day:02d}",
-        "first": first.isoformat(),
-    }
-    return _PLACEHOLDER.sub(lambda match: values[match[1]], text)
-
-
-FORMATS = ("parquet", "csv", "json", "delta", "iceberg", "kafka", "postgresql")
-"""The names of :data:`forerun.include.sources.formats.FORMATS`, which a value need not import."""
-LOGGED = ("delta", "iceberg")
-"""Those of tables with a log: it says itself which columns are partitions, and what goes."""
-SERVICES = {"kafka": "a topic", "postgresql": "a table"}
-"""Those that are asked of a server by an Airflow connection, and what holds the rows there."""
-STREAMS = ("kafka",)
-"""Those of them whose rows only come, with times that tell their days apart."""
+        return filled(self.where, day, self.over.bounds(day)[0] if self.over else day)
 
 
 def _check_source(source: SourceSpec) -> None:
@@ -211,22 +216,14 @@ def _check_source(source: SourceSpec) -> None:
             f"{what}: there is no format {source.format!r}",
             hint=f"Use one of {', '.join(FORMATS)}.",
         )
-    unknown = [p for p in _PLACEHOLDER.findall(source.path) if p not in _PLACEHOLDERS]
-    if unknown or not source.path:
-        raise SpecError(
-            f"{what}: the path {source.path!r} "
-            + (f"has the unknown placeholder {{{unknown[0]}}}" if unknown else "is empty"),
-            hint=f"Known are {', '.join('{' + name + '}' for name in _PLACEHOLDERS)}.",
-        )
-    if {"{", "}"} & set(_PLACEHOLDER.sub("", source.path)):
-        raise SpecError(
-            f"{what}: the path {source.path!r} has a brace without its partner",
-            hint=f"Known are {', '.join('{' + name + '}' for name in _PLACEHOLDERS)}.",
-        )
+    check_path(source.path, what)
     if source.format in SERVICES:
         _check_service(source, what)
     else:
-        check_place(source.path, f"{what}: the path")
+        if source.format == RESULTS:
+            _check_result(source, what)
+        else:
+            check_place(source.path, f"{what}: the path")
         if source.where or source.slot or source.timezone or source.lost_rows == "accept":
             raise SpecError(
                 f"{what}: where, slot, timezone or lost_rows, with the format {source.format}",
@@ -267,14 +264,41 @@ def _check_service(source: SourceSpec, what: str) -> None:
                 hint="A topic has one name for all days, and messages are only added to it; a "
                 "table has the rows of any day, which where tells apart. Leave that out.",
             )
-    unknown = [each for each in _PLACEHOLDER.findall(source.where) if each not in _IN_PREDICATES]
-    if unknown:
-        raise SpecError(
-            f"{what}: where has the unknown placeholder {{{unknown[0]}}}",
-            hint=f"Known are {', '.join('{' + name + '}' for name in _IN_PREDICATES)}.",
-        )
+    check_predicate(source.where, what)
     if source.slot:
         _check_slot(source, what)
+
+
+def _check_result(source: SourceSpec, what: str) -> None:
+    """Refuse what names no report, or what has no meaning for its results."""
+    if source.reads is None:
+        raise SpecError(
+            f"{what}: the path {source.path!r} does not name a report",
+            hint="Write forerun://report/sales/{ds}, with the name of the report that is read.",
+        )
+    if source.store:
+        check_place(source.store, f"{what}: the store", root=True)
+    for given, name in (
+        (source.arrival == "static", 'arrival="static"'),
+        (source.partitioned_by, "partitioned_by"),
+        (source.ordered_by, "ordered_by"),
+        (source.narrower_types == "widen", 'narrower_types="widen"'),
+        (not isinstance(source.complete_when, WhenPublished), type(source.complete_when).__name__),
+    ):
+        if given:
+            raise SpecError(
+                f"{what}: {name}, with the format {RESULTS}",
+                hint="What a report publishes grows or changes during its day, in the types and in "
+                "the place that it says, and is complete when the whole of it is published. Leave "
+                "that out.",
+            )
+    nested = next((one.name for one in source.columns if "<" in one.type), "")
+    if nested and source.change != "changelog":
+        raise SpecError(
+            f"{what}: column {nested} is an array or a struct, by which rows cannot be compared",
+            hint='Declare change="changelog": then all rows of a later result come, and those of '
+            "the one before go; or leave the column out.",
+        )
 
 
 def _check_slot(source: SourceSpec, what: str) -> None:
@@ -289,7 +313,7 @@ def _check_slot(source: SourceSpec, what: str) -> None:
             f"{what}: a slot tells which rows have changed, by the key of a growing source",
             hint="Declare its key, the columns of the table's primary key; or leave slot out.",
         )
-    if source.where and not is_of_row_alone(_filled(source.where, date.min, date.min)):
+    if source.where and not is_of_row_alone(filled(source.where, date.min, date.min)):
         raise SpecError(
             f"{what}: where has more than columns compared with constants, so that a row may come "
             "or go without a change that a slot tells",
@@ -301,16 +325,7 @@ def _check_columns(source: SourceSpec, what: str) -> None:
     if not source.columns:
         raise SpecError(f"{what} declares no columns", hint="List them with Spark's types.")
     check_unique([column.name.lower() for column in source.file_columns], f"{what}: column")
-    for column in source.columns:
-        try:
-            known = parse_type(column.type).name in _SPARK_TYPES or "<" in column.type
-        except ValueError as error:
-            raise SpecError(f"{what}: column {column.name}: {error}", hint="") from None
-        if not known:
-            raise SpecError(
-                f"{what}: column {column.name} has the unknown type {column.type!r}",
-                hint="Use a Spark SQL type such as BIGINT, DECIMAL(12,2), STRING or DATE.",
-            )
+    check_types(source.columns, what)
     if source.change == "changelog":
         for column in source.columns:
             if "map<" in column.type.lower():
@@ -358,12 +373,6 @@ def _check_partitions(source: SourceSpec, what: str, names: set[str]) -> None:
         )
 
 
-_SPARK_TYPES = {
-    "BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "STRING",
-    "BINARY", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ",
-}  # fmt: skip
-
-
 def _check_arrival(source: SourceSpec, what: str) -> None:
     rule = source.complete_when
     if source.arrival == "static" and source.over is not None and source.has_day_folders:
@@ -377,4 +386,9 @@ def _check_arrival(source: SourceSpec, what: str) -> None:
             f"{what} grows, but nothing says when its day is complete",
             hint="Give complete_when: MarkerFile, HourlyMarkers, AssetEvent, ExpectedCount or "
             "ClockTime.",
+        )
+    if isinstance(rule, WhenPublished) and source.format != RESULTS:
+        raise SpecError(
+            f"{what}: WhenPublished, with the format {source.format}",
+            hint='It looks at what another report has published: format="report".',
         )

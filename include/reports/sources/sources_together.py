@@ -1,10 +1,12 @@
-"""Checks of what the sources of a report say together: keys that name rows of another one, and
-ranges that days inherit from one another."""
+"""Checks of what the sources of a report say together, or beside it: keys that name rows of another
+one, ranges that days inherit from one another, a source that is the report itself."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from forerun.include.reports.asset_keys import report_key
+from forerun.include.reports.sources.complete_when import AssetEvent
 from forerun.include.reports.sources.source import SourceSpec
 from forerun.include.reports.values.fields import SpecError
 from forerun.planner.algebra.types import DataType, parse_type
@@ -38,6 +40,23 @@ def check_foreign_keys(sources: Sequence[SourceSpec]) -> None:
                     f"{what}: {taking_back[0]} is a changelog, whose rows may go and come again",
                     hint="Leave the foreign key out: it is of no use where rows are taken back.",
                 )
+
+
+def check_not_itself(sources: Sequence[SourceSpec], report: str, store: str) -> None:
+    """Refuse a report that would wait for itself, or read its own results."""
+    for source in sources:
+        rule = source.complete_when
+        if isinstance(rule, AssetEvent) and rule.uri == report_key(report).uri:
+            raise SpecError(
+                f"report {report}: source {source.name} waits for the report itself",
+                hint="Say how its day is complete by a marker, a count or the clock; or name the "
+                "asset of another report.",
+            )
+        if source.reads == report and source.store == store:
+            raise SpecError(
+                f"report {report}: source {source.name} is the report itself",
+                hint="Name another report, or another store.",
+            )
 
 
 def check_rolling(moves_by: Mapping[SourceSpec, float], report: str) -> None:

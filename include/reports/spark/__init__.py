@@ -1,1 +1,1 @@
-"""What a report says of Spark: settings on which its SQL's meaning depends, and others."""
+"""The settings of Spark that a report may bring: those that its SQL depends on, and others."""

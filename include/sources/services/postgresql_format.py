@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from forerun.include.sources.files import Asked, Listing, Location, TableVersion, locate_file
+from forerun.include.sources.files import Asked, Listing, Location, TableVersion
 from forerun.include.sources.parquet.format import ParquetFormat
 from forerun.include.sources.raw import Raw
 from forerun.include.sources.services.postgresql_slot import Mark, changed
@@ -24,12 +24,11 @@ from forerun.include.sources.services.postgresql_table import (
     schema_of_table,
 )
 from forerun.include.sources.services.table_difference import (
-    difference,
-    repeated,
+    changes,
+    pinned_rows,
     weighted,
     with_keys,
 )
-from forerun.include.sources.unread import SourceChangedError
 from forerun.include.state.records import Pin
 from forerun.include.stores.store import StoredFile
 from forerun.planner.contract import ColumnSpec
@@ -58,10 +57,10 @@ class PostgresqlFormat(ParquetFormat):
             if asked.slot:
                 told = changed(table, asked.slot, asked.key, last, asked.before)
             keys = told.keys if told else None
-            changes = None if last is None else _changes(table, asked, last, keys)
+            come = None if last is None else _changes(table, asked, last, keys)
         return Listing(
             folder=None,
-            raw=_raw(table, asked, changes, told.mark if told else None),
+            raw=_raw(table, asked, come, told.mark if told else None),
             table=TableVersion(table.identity, 0, None),
             kept=last.files if last else (),
         )
@@ -72,34 +71,34 @@ class PostgresqlFormat(ParquetFormat):
 
 
 def _raw(
-    table: OpenTable, asked: Asked, changes: pa.Table | None, mark: Mark | None
+    table: OpenTable, asked: Asked, come: pa.Table | None, mark: Mark | None
 ) -> tuple[Raw, ...]:
     """The rows of a table, or the changes, as rows that are to be copied. What is copied has a name
     that nothing else has: of a state of the table, nobody can ask again. It ends with the ``mark``
     of that state, or of one before it."""
-    if changes is not None and not changes.num_rows:
+    if come is not None and not come.num_rows:
         return ()
     token = secrets.token_hex(16)
     found = Raw(
         key=token,
         origin=f"{table.uri}/{token}{f'#{mark}' if mark else ''}",
         identity=(table.identity, token),
-        read=partial(_read, table.uri, asked.where, changes),
+        read=partial(_read, table.uri, asked.where, come),
         verify=int,  # a transaction sees one state
     )
     return (found,)
 
 
 def _read(
-    uri: str, where: str, changes: pa.Table | None, declared: Sequence[ColumnSpec]
+    uri: str, where: str, come: pa.Table | None, declared: Sequence[ColumnSpec]
 ) -> pa.RecordBatchReader:
     """Return changes that are known, or all rows of a table, of which each then comes once."""
     import pyarrow as pa
 
     columns = [column for column in declared if column.name != WEIGHT_COLUMN]
     names = [column.name for column in declared]
-    if changes is not None:
-        return changes.select(names).to_reader()
+    if come is not None:
+        return come.select(names).to_reader()
     held = weighted(schema_of_table(uri, columns).empty_table(), 1).select(names)
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -115,42 +114,12 @@ def _changes(table: OpenTable, asked: Asked, last: Pin, keys: pa.Table | None) -
     """The rows that have come since a pin, each once, or how often each has come or gone, of a
     source whose rows may go; with ``keys``, among the rows that have one of them."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     if keys is not None and not keys.num_rows:
         return weighted(schema_of_table(table.uri, asked.columns).empty_table(), 1)
     rows = table.rows(asked.columns, asked.where, keys)
     now = pa.Table.from_batches(rows, rows.schema)
-    before = _pinned(last, now.schema)
+    before = pinned_rows(last.files, now.schema)
     if keys is not None:
         now, before = with_keys(now, keys), with_keys(before, keys)
-    found = difference(before, weighted(now, 1))
-    if asked.signed:
-        return found
-    gone = pc.sum(pc.less(found[WEIGHT_COLUMN], 0)).as_py() or 0
-    if gone:
-        raise SourceChangedError(
-            f"{table.uri}: {gone:,} different rows that were read are no longer there, or have "
-            "other values by now",
-            hint='Declare change="changelog", which takes them back; or clear the day: a new '
-            "generation reads all of it again.",
-        )
-    return repeated(found)
-
-
-def _pinned(pin: Pin, schema: pa.Schema) -> pa.Table:
-    """The rows of the files of a pin, and how often each comes."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    found = []
-    for file in pin.files:
-        at = locate_file(file.uri)
-        with at.store.open(at.key) as handle:
-            rows = pq.read_table(handle)
-        held = rows.select(schema.names).cast(schema)
-        known = rows[WEIGHT_COLUMN] if WEIGHT_COLUMN in rows.column_names else None
-        found.append(
-            weighted(held, 1) if known is None else held.append_column(WEIGHT_COLUMN, known)
-        )
-    return pa.concat_tables(found) if found else weighted(schema.empty_table(), 1)
+    return changes(before, weighted(now, 1), table.uri, signed=asked.signed)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from forerun.include.sources.files import locate_file
+from forerun.include.sources.unread import SourceChangedError
+from forerun.include.state.records import PinnedFile
 from forerun.planner.contract.plan_v1 import WEIGHT_COLUMN
 
 if TYPE_CHECKING:
@@ -19,9 +23,53 @@ def weighted(rows: pa.Table, weight: int) -> pa.Table:
     return rows.append_column(pa.field(WEIGHT_COLUMN, pa.int64()), weights)
 
 
+def pinned_rows(files: Iterable[PinnedFile], schema: pa.Schema) -> pa.Table:
+    """Return the rows that files of a pin hold, and how often each comes."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    found = []
+    for file in files:
+        at = locate_file(file.uri)
+        with at.store.open(at.key) as handle:
+            rows = pq.read_table(handle)
+        held = rows.select(schema.names).cast(schema)
+        known = rows[WEIGHT_COLUMN] if WEIGHT_COLUMN in rows.column_names else None
+        found.append(
+            weighted(held, 1) if known is None else held.append_column(WEIGHT_COLUMN, known)
+        )
+    return pa.concat_tables(found) if found else weighted(schema.empty_table(), 1)
+
+
+def changes(before: pa.Table, now: pa.Table, where: str, *, signed: bool) -> pa.Table:
+    """Return the rows that have come between two states of what lies at ``where``, each once; of a
+    source whose rows may go (``signed``), how often each has come or gone.
+
+    Raises :class:`SourceChangedError` if rows have gone from a source that only grows.
+    """
+    import pyarrow.compute as pc
+
+    found = difference(before, now)
+    if signed:
+        return found
+    gone = pc.sum(pc.less(found[WEIGHT_COLUMN], 0)).as_py() or 0
+    if gone:
+        raise SourceChangedError(
+            f"{where}: {gone:,} different rows that were read are no longer there, or have other "
+            "values by now",
+            hint='Declare change="changelog", which takes them back; or clear the day: a new '
+            "generation reads all of it again.",
+        )
+    return repeated(found)
+
+
 def difference(before: pa.Table, now: pa.Table) -> pa.Table:
     """Return the rows that are not in both states equally often, and how much oftener each is in
-    the second one. Numbers are compared as they are stored: NaN is NaN, and 0.0 is not -0.0."""
+    the second one. Numbers are compared as they are stored: NaN is NaN, and 0.0 is not -0.0.
+
+    Rows with arrays or structs are not compared: all of the first state go, all of the second one
+    come.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -32,6 +80,8 @@ def difference(before: pa.Table, now: pa.Table) -> pa.Table:
         pc.negate(before[WEIGHT_COLUMN]),
     )
     both = pa.concat_tables([now, gone.select(now.column_names)])
+    if any(pa.types.is_nested(both.schema.field(name).type) for name in names):
+        return both
     summed = both.group_by(names, use_threads=False).aggregate([(WEIGHT_COLUMN, "sum")])
     net = summed.rename_columns([*names, WEIGHT_COLUMN])
     return net.filter(pc.not_equal(net[WEIGHT_COLUMN], 0))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,9 @@ from airflow.sdk.exceptions import AirflowFailException
 from forerun.airflow.authoring.dag import progressive_dag
 from forerun.airflow.authoring.dag_file import dag_file, with_text
 from forerun.include.machine.settings import allowed_functions
-from forerun.include.reports.dbt.manifest import read_manifest_reports
-from forerun.include.reports.front_matter import read_report_file
+from forerun.include.reports.chain import refuse_late
+from forerun.include.reports.dbt.manifest import DbtReport, read_manifest_reports
+from forerun.include.reports.front_matter import ReportFile, read_report_file
 from forerun.include.reports.spec import ReportSpec, SpecError
 from forerun.include.reports.views import SharedView, read_views
 from forerun.include.reports.views import with_views as put_in
@@ -49,9 +50,9 @@ def report_folder(
             hint="Name a folder with files *.sql, absolute or beside the DAG file.",
         )
     shared = read_views(Path(dag_file()).absolute().parent / views) if views else ()
+    found = [(path.stem, _read(path, shared)) for path in files]
     made: dict[str, DAG] = {}
-    for path in files:
-        dag = _dag_of(path, shared, start_date, options)
+    for dag in _dags(found, start_date, options):
         if dag.dag_id in made:
             raise SpecError(
                 f"two files of {place} make a DAG {dag.dag_id}", hint="Give one another name."
@@ -60,15 +61,30 @@ def report_folder(
     return made
 
 
-def _dag_of(
-    path: Path, views: Sequence[SharedView], start_date: datetime, options: dict[str, Any]
-) -> DAG:
+def _read(path: Path, views: Sequence[SharedView]) -> ReportFile | ForerunError:
     try:
         found = read_report_file(path)
-        spec = put_in(found.spec, views, allowed_functions())
-        return progressive_dag(spec, start_date=start_date, **{**options, **found.options})
+        return replace(found, spec=put_in(found.spec, views, allowed_functions()))
     except ForerunError as error:
-        return broken_dag(path.stem, start_date, error)
+        return error
+
+
+def _dags(
+    found: Sequence[tuple[str, ReportFile | ForerunError]],
+    start_date: datetime,
+    options: dict[str, Any],
+) -> Iterator[DAG]:
+    """Yield a DAG for each report that was read, or that could not be; one that cannot hold its
+    deadline, by the deadlines of those that it reads, is wrong, too."""
+    specs = {one.spec.name: one.spec for _, one in found if isinstance(one, ReportFile)}
+    for name, one in found:
+        try:
+            if isinstance(one, ForerunError):
+                raise one
+            refuse_late(one.spec, specs)
+            yield progressive_dag(one.spec, start_date=start_date, **{**options, **one.options})
+        except ForerunError as error:
+            yield broken_dag(name, start_date, error)
 
 
 def with_views(spec: ReportSpec, folder: str) -> ReportSpec:
@@ -88,17 +104,17 @@ def dbt_project(manifest: str, *, start_date: datetime, **options: Any) -> dict[
     :class:`SpecError` for a manifest that cannot be read.
     """
     path = Path(dag_file()).absolute().parent / manifest
-    made = {}
-    for name, found in read_manifest_reports(path, allowed_functions()).items():
-        try:
-            if isinstance(found, ForerunError):
-                raise found
-            notes = {"doc_md": "\n".join(found.left_out)} if found.left_out else {}
-            own = {**options, **notes, **found.file.options}
-            made[name] = progressive_dag(found.file.spec, start_date=start_date, **own)
-        except ForerunError as error:
-            made[name] = broken_dag(name, start_date, error)
-    return made
+    found = read_manifest_reports(path, allowed_functions())
+    named = [(name, _with_notes(one)) for name, one in found.items()]
+    return {dag.dag_id: dag for dag in _dags(named, start_date, options)}
+
+
+def _with_notes(found: DbtReport | ForerunError) -> ReportFile | ForerunError:
+    """A model as a report, whose DAG says what of it is left out."""
+    if isinstance(found, ForerunError) or not found.left_out:
+        return found if isinstance(found, ForerunError) else found.file
+    notes = {"doc_md": "\n".join(found.left_out)}
+    return replace(found.file, options={**notes, **found.file.options})
 
 
 def broken_dag(name: str, start_date: datetime, error: ForerunError) -> DAG:

@@ -42,6 +42,10 @@ class Actor:
         self.id = str(user.get_id())
         self.name = str(user.get_name())
 
+    def may_read(self, dag_id: str) -> bool:
+        """Return whether the actor may see a DAG."""
+        return dag_id in readable_dags(self._user)
+
     def require(self, dag_id: str) -> None:
         """Answer 403 unless the actor may clear tasks of a DAG by Airflow's API."""
         check = requires_access_dag("PUT", DagAccessEntity.TASK_INSTANCE, param_dag_id=dag_id)

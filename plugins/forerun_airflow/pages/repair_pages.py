@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -52,7 +53,8 @@ class RepairPages(FormPage[RepairView]):
         if (records := row.records) is None:
             return None
         reader, now = self._pages.reader, self._clock()
-        return reader.ask(lambda: read_repair(reader.store, records, now), _PATIENCE_S)
+        look = partial(read_repair, reader.store, records, now, actor.may_read)
+        return reader.ask(look, _PATIENCE_S)
 
     def about(self, view: RepairView, kind: str) -> str:
         computed = view.computed if kind == "publish" else None

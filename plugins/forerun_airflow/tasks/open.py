@@ -29,6 +29,7 @@ from forerun.airflow.tasks.choosing import choose_again, is_choosing
 from forerun.airflow.tasks.plan import settings_on
 from forerun.airflow.tasks.repairing import open_repair
 from forerun.airflow.tasks.sharing import say_wanted
+from forerun.include.reports.chain import due_too_late, reports_read
 from forerun.include.reports.cluster import Cluster
 from forerun.include.reports.spec import ReportSpec
 
@@ -106,6 +107,7 @@ class OpenDay(RepeatableOperator):
             runs=runs,
         )
         retries = retries_of(self, final_task_of(self.task_id, self.spec))
+        self._warn_of_late(handle)
         if not dry_run:
             say_wanted(handle, opened, self.cluster, self.group, retries, self.log)
         if is_choosing(handle, opened):
@@ -113,6 +115,13 @@ class OpenDay(RepeatableOperator):
         dry = ", a dry run: it is not opened" if dry_run else ""
         self.log.info("day %s, generation %s, mode %s%s", day, opened.generation, mode, dry)
         return opened
+
+    def _warn_of_late(self, day: Day) -> None:
+        """Say it if a report that this one reads is due only after it."""
+        from forerun.include.oncall.catalogue import newest_specs
+
+        if late := due_too_late(self.spec, newest_specs(day.store, reports_read(self.spec))):
+            self.log.warning("%s: between the two its final run would have to take place", late)
 
     def _opened_by(self, context: Any, mode: str) -> OpenedBy:
         from forerun.include.state.records import OpenedBy

@@ -1,4 +1,5 @@
-"""DAGs for test_chain.py: three reports, of which each reads what the one before has published.
+"""DAGs for test_chain.py: four reports, of which each reads what the one before has published; the
+last one as it is published into the store, the others as a table.
 
 Data, tables and store lie below ``FORERUN_TEST_ROOT``. The first goes on without its marker and
 says so, the second accepts that and says so in turn, the third refuses it.
@@ -66,3 +67,9 @@ chain_a = chained(
 )
 chain_b = chained("chain_b", published("chain_a", incomplete="accept"), sql=doubled("chain_a"))
 chain_c = chained("chain_c", published("chain_b"), sql=doubled("chain_b"), on_incomplete="fail")
+chain_d = chained(
+    "chain_d",
+    SourceSpec(name="chain_c", path="forerun://report/chain_c/{ds}", format="report", columns=ROWS),
+    sql=doubled("chain_c"),
+    on_incomplete="fail",
+)
