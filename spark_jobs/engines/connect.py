@@ -101,7 +101,7 @@ def start_connect(*, master: str | None = None, name: str = "") -> ConnectEngine
         )
     engine = ConnectEngine(session)
     try:
-        refuse_differing(session.conf.getAll.get)
+        refuse_differing(lambda name: session.conf.get(name, None))  # all at once not before 4.0
         engine.configure((*SESSION_REQUIRED, _FILES_ONLY))
     except BaseException:
         engine.stop()

@@ -34,10 +34,9 @@ _SAMPLES = 8
 def judge_of(session: Any) -> str:
     """The version of Spark with a digest of the settings that its analyzer and optimizer have, as a
     name."""
-    settings = session.conf.getAll
     said = sorted(
         (name, value)
-        for name, value in settings.items()
+        for name, value in session.sql("SET").collect()  # conf.getAll is of Spark 4
         if name.startswith("spark.sql.") and name not in _NOT_SETTINGS
     )
     return f"spark-{session.version}-{hashlib.sha256(repr(said).encode()).hexdigest()[:12]}"

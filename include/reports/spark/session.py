@@ -157,7 +157,7 @@ def refuse_differing(value_of: Callable[[str], str | None]) -> None:
 
 SETTING_HINT = (
     "Take it out of the spark-defaults.conf, the connection or the server that runs reports "
-    "(docs/operations.md, Settings that SQL depends on). Time zone and ANSI mode are fields of the "
-    "report: session=Session(time_zone=..., ansi=...)."
+    "(docs/guides/operations.md, Settings that SQL depends on). Time zone and ANSI mode are fields "
+    "of the report: session=Session(time_zone=..., ansi=...)."
 )
 """What to do about a setting of the deployment that differs."""

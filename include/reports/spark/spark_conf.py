@@ -125,7 +125,7 @@ def check_spark_conf(conf: Mapping[str, object]) -> dict[str, str]:
                 f"spark_conf has {name}, on which the meaning of SQL depends",
                 hint="Leave it out: time zone and ANSI mode are fields of the report, "
                 "session=Session(time_zone=..., ansi=...), and the others are fixed "
-                "(docs/operations.md).",
+                "(docs/guides/operations.md).",
             )
         setting = next((s for s in SETTINGS if s.name.fullmatch(name)), None)
         if setting is None:
