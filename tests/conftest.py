@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,10 @@ _LONGEST_FIRST = (
 the last files are short."""
 
 
+_LATER = re.compile(r"mark\.(search|slow|spark)|starts\(|selection")
+"""What is in files with tests that `make unit` leaves out."""
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--accept", action="store_true", help="rewrite golden files; read the diff")
     parser.addoption("--checked", action="append", default=[], help="without what a check here ran")
@@ -46,6 +51,15 @@ def pytest_configure(config: pytest.Config) -> None:
     # A local Spark that listens at the machine's own address dies with it: its executor gives up
     # after ten minutes without a heartbeat, and takes the session of all tests along.
     os.environ.update(jvm.local_name("local"))
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files that are checked already, whole: to import five thousand tests that nobody
+    runs takes each process some seconds."""
+    checked = [config.rootpath / path for path in config.getoption("--checked")]
+    if collection_path.suffix != ".py" or not any(map(collection_path.is_relative_to, checked)):
+        return None
+    return not _LATER.search(collection_path.read_text(encoding="utf-8")) or None
 
 
 def pytest_collection_finish() -> None:

@@ -14,7 +14,7 @@ from tests.properties.engines import PlainSailEngine
 from tests.properties.execute import Outcome
 from tests.properties.sessions import sail_session
 
-DAYS, FAST, SETS, VALUES, CHUNK = 2100, 50, 100, 100, 25
+DAYS, FAST, SETS, VALUES, CHUNK = 2100, 30, 105, 105, 15
 
 
 def _enough(outcomes: list[Outcome], cases: int) -> None:

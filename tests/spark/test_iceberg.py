@@ -715,7 +715,7 @@ def place_of(folder: Path, engine: Any, catalog: Catalog) -> IcebergPlace:
 
 
 def test_days_of_snapshots_equal_batch(tmp_path: Path, catalog: Catalog, sail: Any) -> None:
-    for seed in range(8):
+    for seed in range(5):
         a_day(place_of(tmp_path / str(seed), sail, catalog), 80_000 + seed)
 
 

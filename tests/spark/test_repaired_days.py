@@ -21,7 +21,7 @@ from tests.properties.sessions import sail_session
 from tests.properties.test_appended_windows import case as in_order
 from tests.spark.repaired_days import RepairedDay
 
-CHUNK, ON_SPARK = 6, 2
+CHUNK, ON_SPARK = 4, 2
 SAIL_FAILS = "Physical input schema should be the same as the one converted from logical"
 """What Sail says of some unions of joins, whose columns it gives metadata on one side."""
 

@@ -18,7 +18,7 @@ from tests.properties.generate import changelog_case, completing_case, random_ca
 from tests.properties.sessions import sail_session
 from tests.spark.stored_days import StoredDay
 
-ON_SPARK, ON_SAIL, CHUNK = 50, 20, 10
+ON_SPARK, ON_SAIL, CHUNK = 48, 24, 6
 CHANGELOGS, COMPLETE = 62_000, 63_000
 
 
