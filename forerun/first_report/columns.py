@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import re
 import zlib
@@ -25,7 +26,7 @@ from forerun.include.sources.pins import pin_source
 from forerun.include.sources.unread import SourceFileError, refuse_unread
 from forerun.include.sources.widening import same_type, widens
 from forerun.include.state.records import PinnedFile
-from forerun.include.stores.store import Store, StoredFile
+from forerun.include.stores.store import Store
 from forerun.planner.contract import ColumnSpec
 from forerun.planner.errors import ForerunError
 
@@ -64,7 +65,7 @@ def look_at(layout: Layout, scratch: Store) -> SeenTable:
         if layout.format == "json":
             return _pinned(layout, days, *_in_objects(listed), scratch)
         if layout.format == "csv":
-            return _look_at_texts(layout, listed)
+            return _pinned(layout, days, _in_texts(listed), [], scratch)
         return _look_at_footers(layout, listed)
     except NoTableError:
         raise
@@ -214,49 +215,37 @@ def _column(name: str, files: Iterable[PinnedFile]) -> tuple[ColumnSpec, bool]:
     raise NoTableError(f"it is {' and '.join(types)} in different files")
 
 
-def _look_at_texts(layout: Layout, listed: Listed) -> SeenTable:
-    """Find the types of a CSV table's columns: those that every value of the days is of, and of
+def _in_texts(listed: Listed) -> list[ColumnSpec]:
+    """Return the columns of a CSV table in the types that every value of the days is of, and of
     which each is written as that type is. A number with leading zeros is a text."""
     values: dict[str, Scalars] = {}
     for listing in listed.values():
-        for file in listing.files:
-            _read_values(listing.location, file, values)
-    columns = [ColumnSpec(name=name, type=found.type) for name, found in values.items()]
-    form, remarks = format_of(layout.format), list[str]()
-    while True:
-        source = _source(layout, columns)
-        try:
-            files_by_day = {
-                day: tuple(form.describe(found.location, found.files, source.columns))
-                for day, found in listed.items()
-            }
-            return SeenTable(
-                layout=layout, source=source, files=files_by_day, remarks=tuple(remarks)
-            )
-        except SourceFileError as error:
-            columns = _as_text(columns, error, remarks)
+        for raw in listing.raw:
+            _read_values(listing.location, raw.key, values)
+    return [ColumnSpec(name=name, type=found.type) for name, found in values.items()]
 
 
-def _read_values(location: Location, file: StoredFile, values: dict[str, Scalars]) -> None:
+def _read_values(location: Location, key: str, values: dict[str, Scalars]) -> None:
     from pyarrow import csv
     from pyarrow.lib import ArrowInvalid
 
-    uri = location.store.uri(file.key)
-    with location.store.open(file.key) as handle:
+    uri = location.store.uri(key)
+    with location.store.open(key) as opened:
         try:
-            header = handle.readline().decode().rstrip("\r\n")
-            handle.seek(0)
+            data = gzip.decompress(opened.read()) if key.endswith(".gz") else opened.read()
+            header = data.partition(b"\n")[0].decode().rstrip("\r")
             read = csv.read_csv(
-                handle,
+                io.BytesIO(data),
+                parse_options=csv.ParseOptions(newlines_in_values=True),
                 convert_options=csv.ConvertOptions(
                     column_types=dict.fromkeys(_header(header), "string"),
                     null_values=[""],
                     strings_can_be_null=True,
                 ),
             )
-        except (ArrowInvalid, UnicodeDecodeError) as error:
+        except (ArrowInvalid, UnicodeDecodeError, EOFError, OSError, zlib.error) as error:
             raise NoTableError(f"{uri} cannot be read: {error}") from None
-    if values and list(values) != read.column_names:
+    if values and set(values) != set(read.column_names):
         raise NoTableError(f"{uri} has other columns than the files before it")
     for name, column in zip(read.column_names, read.columns, strict=True):
         known = values.setdefault(name, Scalars())

@@ -53,7 +53,7 @@ def find_key(table: SeenTable) -> tuple[str, ...]:
         return ()
     if max(map(_rows, days)) < 2:
         return ()  # one row says nothing
-    read = [read_columns(files, table.source.format, candidates) for files in days]
+    read = [read_columns(files, candidates) for files in days]
     for count in range(1, _MOST_COLUMNS + 1):
         tried = (names for names in combinations(candidates, count) if names[0] in names_rows)
         for names in sorted(tried, key=lambda names: names[-1] in names_rows):
@@ -62,26 +62,16 @@ def find_key(table: SeenTable) -> tuple[str, ...]:
     return ()
 
 
-def read_columns(files: Iterable[PinnedFile], form: str, names: Sequence[str]) -> pa.Table:
-    """Return some columns of files, in any case of their names; those of CSV, and what a file has
-    by its partition, as texts."""
+def read_columns(files: Iterable[PinnedFile], names: Sequence[str]) -> pa.Table:
+    """Return some columns of files, in any case of their names; what a file has by its partition as
+    texts."""
     import pyarrow as pa
     import pyarrow.parquet as pq
-    from pyarrow import csv
 
     found = []
     for file in files:
         at = locate_file(file.uri)
         with at.store.open(at.key) as handle:
-            if form == "csv":
-                options = csv.ConvertOptions(
-                    include_columns=list(names),
-                    column_types=dict.fromkeys(names, pa.string()),
-                    null_values=[""],
-                    strings_can_be_null=True,
-                )
-                found.append(csv.read_csv(handle, convert_options=options))
-                continue
             same = {name.lower(): value for name, value in file.constants}
             with pq.ParquetFile(handle) as parquet:
                 own = {name.lower(): name for name in parquet.schema_arrow.names}

@@ -105,7 +105,7 @@ def _by(table: SeenTable) -> str:
     if not columns or not 0 < table.rows <= MOST_ROWS:
         return ""
     newest = table.files[max(table.files)]
-    rows = read_columns(newest, table.source.format, [column.name for column in columns])
+    rows = read_columns(newest, [column.name for column in columns])
     best: list[tuple[bool, int, int]] = []
     for at, column in enumerate(columns):
         values = len(rows.column(column.name).unique())

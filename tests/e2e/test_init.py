@@ -289,12 +289,13 @@ def plain(sail: Engine, spec: ReportSpec, day: dt.date) -> pa.Table:
             rows.filter(f"dt = '{day}'").createOrReplaceTempView(source.name)
             continue
         form = format_of(source.format)
-        kind = "json" if source.format == "json" else form.engine_format
+        kind = source.format if source.format in ("csv", "json") else form.engine_format
         reader = sail.session.read.format(kind).schema(schema)
         folder = Path(source.path_on(day))
         files = [folder] if folder.is_file() else folder.rglob("*.*")
         data = [str(f) for f in files if not f.name.startswith((".", "_"))]
-        reader = reader.options(**form.engine_options)
+        if kind == "csv":
+            reader = reader.options(header="true", mode="FAILFAST", escape='"')
         groups = [[f] for f in data] if kind == "json" else [data]  # packed and plain ones alone
         read_each = [reader.load([f"file://{f}" for f in files]) for files in groups]
         rows = reduce(lambda one, two: one.unionAll(two), read_each)

@@ -1,18 +1,21 @@
-"""CSV sources: what is not as declared is refused by file and line; days are those of Parquet."""
+"""CSV sources: copied when they are pinned; what is not as declared is refused by file and line."""
 
 from __future__ import annotations
 
 import csv
 import datetime as dt
+import gzip
 import io
 import os
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from forerun.include.reports.spec import ClockTime, SourceSpec
-from forerun.include.sources.delivery import SourceChangedError, verify_pin
+from forerun.include.sources.delivery import SourceChangedError, delivery, verify_pin
 from forerun.include.sources.parquet.footers import SourceFileError
 from forerun.include.sources.pins import SchemaDriftError, pin_source
 from forerun.include.sources.samples import draw
@@ -41,63 +44,110 @@ VALUES = [
 ]
 
 
-def pinned(folder: Path, text: str | bytes, columns: tuple[ColumnSpec, ...] = COLUMNS) -> Pin:
+def pinned(
+    folder: Path,
+    text: str | bytes,
+    columns: tuple[ColumnSpec, ...] = COLUMNS,
+    name: str = "1.csv",
+    **more: Any,
+) -> Pin:
     """Deliver a file of CSV, and pin it."""
     (folder / "in").mkdir(exist_ok=True)
     data = text.encode() if isinstance(text, str) else text
-    (folder / "in" / "1.csv").write_bytes(data)
+    (folder / "in" / name).write_bytes(data)
     source = SourceSpec(
-        name="t", path=str(folder / "in"), columns=columns, format="csv", complete_when=ClockTime()
-    )
+        name="t", path=str(folder / "in"), columns=columns, format="csv",
+        complete_when=ClockTime(), **more,
+    )  # fmt: skip
     return pin_source(open_store(str(folder / "store")), source, DAY, NOW)[1]
 
 
-def test_rows_and_what_is_known_of_values_are_counted(tmp_path: Path) -> None:
+def values(pin: Pin) -> list[dict[str, Any]]:
+    """The rows of the copies."""
+    found = [pq.read_table(file.uri.removeprefix("file://")).to_pylist() for file in pin.files]
+    return [row for rows in found for row in rows]
+
+
+def test_rows_and_what_is_known_of_values_are_those_of_the_copy(tmp_path: Path) -> None:
     (file,) = pinned(tmp_path, HEADER + GOOD).files
-    assert file.rows == 3
+    assert (file.rows, file.origin) == (3, f"file://{tmp_path}/in/1.csv")
     known = {c.name: (c.type, c.minimum, c.maximum, c.nulls) for c in file.columns}
-    assert known == {
-        "k": ("INT", "-7", "3", 0), "t": ("STRING", None, None, 2),
-        "d": ("DATE", "2026-01-02", "2026-01-03", 1), "b": ("BOOLEAN", None, None, 1),
-        "n": ("DECIMAL(10,2)", "-2.25", "1.50", 1), "f": ("DOUBLE", None, None, 1),
-    }  # fmt: skip
-    assert draw((file,), ["k"], 24, source_format="csv") == ()
+    assert known["k"] == ("INT", "-7", "3", 0)
+    assert known["d"] == ("DATE", "2026-01-02", "2026-01-03", 1)
+    assert known["n"] == ("DECIMAL(10,2)", "-2.25", "1.50", 1)
+    assert [known[name][3] for name in "tbf"] == [2, 1, 1]
+    assert draw((file,), ["k"], 24, source_format="csv")
 
 
 def test_a_file_with_a_header_alone_has_no_rows(tmp_path: Path) -> None:
     assert [file.rows for file in pinned(tmp_path, HEADER).files] == [0]
 
 
-def test_a_pinned_file_that_is_written_again_is_noticed(tmp_path: Path) -> None:
-    pin, path = pinned(tmp_path, HEADER + GOOD), tmp_path / "in" / "1.csv"
-    verify_pin(pin)
-    before = path.stat()
+def test_a_file_that_is_written_again_is_noticed_and_a_pin_stays_as_it_was(tmp_path: Path) -> None:
+    before, path = pinned(tmp_path, HEADER + GOOD), tmp_path / "in" / "1.csv"
+    at = path.stat()
     path.write_bytes(path.read_bytes().replace(b"-7", b"-8"))
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    with pytest.raises(SourceChangedError, match=r"1\.csv was changed after it was pinned"):
-        verify_pin(pin)
+    os.utime(path, ns=(at.st_atime_ns, at.st_mtime_ns))
+    after = pinned(tmp_path, HEADER + GOOD.replace("-7", "-8"))
+    with pytest.raises(SourceChangedError, match=r"in/1\.csv was written again since"):
+        delivery(after, before)
+    verify_pin(before)
+    assert [row["k"] for row in values(before)] == [1, -7, 3]
+
+
+def test_values_may_have_line_breaks_and_columns_any_order(tmp_path: Path) -> None:
+    columns = (ColumnSpec(name="k", type="INT"), ColumnSpec(name="t", type="STRING"))
+    text = 't,k\r\n"a\n\n""b"", c",1\r\n"\r\n",2\r\n'
+    assert values(pinned(tmp_path, text, columns)) == [
+        {"k": 1, "t": 'a\n\n"b", c'}, {"k": 2, "t": "\r\n"},
+    ]  # fmt: skip
+
+
+def test_a_file_may_be_packed(tmp_path: Path) -> None:
+    packed = gzip.compress((HEADER + GOOD).encode())
+    assert pinned(tmp_path, packed, name="2.csv.gz").rows == 3
+    with pytest.raises(SourceFileError, match=r"3\.csv\.gz is no readable gzip"):
+        pinned(tmp_path, packed[:-20], name="3.csv.gz")
+
+
+def test_other_columns_may_be_left_out(tmp_path: Path) -> None:
+    columns = (ColumnSpec(name="k", type="INT"),)
+    with pytest.raises(SourceFileError, match="line 1: the columns are k, t, and declared are k"):
+        pinned(tmp_path, "k,t\n1,a\n", columns)
+    assert values(pinned(tmp_path, "k,t\n1,a\n", columns, extra_columns="ignore")) == [{"k": 1}]
+
+
+def test_moments_are_with_a_zone_or_without(tmp_path: Path) -> None:
+    columns = (ColumnSpec(name="a", type="TIMESTAMP"), ColumnSpec(name="b", type="TIMESTAMP_NTZ"))
+    text = "a,b\n2026-03-01T12:00:00+01:00,2026-03-01 12:00:00\n"
+    (row,) = values(pinned(tmp_path, text, columns))
+    assert row["a"] == dt.datetime(2026, 3, 1, 11, tzinfo=dt.UTC)
+    assert row["b"] == dt.datetime(2026, 3, 1, 12)
+    for wrong in ("2026-03-01 12:00:00,", ",2026-03-01T12:00:00Z"):
+        with pytest.raises(SourceFileError, match=r"row 2, column [ab] TIMESTAMP"):
+            pinned(tmp_path, f"a,b\n{wrong}\n", columns)
 
 
 @pytest.mark.parametrize(
     ("row", "why"),
     [
-        ("x,a,2026-01-02,true,1.5,1", "line 5, column k INT: .*invalid value 'x'"),
-        ("99999999999,a,,,,", "line 5, column k INT: .*invalid value '99999999999'"),
-        ("1.0,a,,,,", "line 5, column k INT"),
-        ("1,a,2026-02-30,,,", "line 5, column d DATE: .*2026-02-30"),
-        ("1,a,,TRUE,,", "line 5, column b BOOLEAN"),
-        ("1,a,,,1.505,", "line 5, column n DECIMAL.10,2.: .*data loss"),
-        ("1,a,,,,1,5", "line 5: .*Expected 6 columns, got 7"),
-        ("1,a", "line 5: .*Expected 6 columns, got 2"),
+        ("x,a,2026-01-02,true,1.5,1", "row 5, column k INT: .*invalid value 'x'"),
+        ("99999999999,a,,,,", "row 5, column k INT: .*invalid value '99999999999'"),
+        ("1.0,a,,,,", "row 5, column k INT"),
+        ("1,a,2026-02-30,,,", "row 5, column d DATE: .*2026-02-30"),
+        ("1,a,,TRUE,,", "row 5, column b BOOLEAN"),
+        ("1,a,,,1.505,", "row 5, column n DECIMAL.10,2.: .*data loss"),
+        ("1,a,,,,1,5", "row 5: .*Expected 6 columns, got 7"),
+        ("1,a", "row 5: .*Expected 6 columns, got 2"),
         ("", "line 5: an empty line"),
         ('1,"a"b,,,,', "line 5: a quote within a field that is not doubled"),
-        ('1,"a\nb",,,,', "6 lines for 4 rows and the header"),
+        ('1,"a\n\nb"c,,,,', "line 7: a quote within a field that is not doubled"),
     ],
 )
 def test_a_row_that_is_not_as_declared_is_refused_by_file_and_line(
     tmp_path: Path, row: str, why: str
 ) -> None:
-    with pytest.raises(SourceFileError, match=rf"in/1\.csv(, | has ){why}") as caught:
+    with pytest.raises(SourceFileError, match=rf"in/1\.csv, {why}") as caught:
         pinned(tmp_path, f"{HEADER}{GOOD}\n{row}\n")
     assert caught.value.hint
 
@@ -105,11 +155,12 @@ def test_a_row_that_is_not_as_declared_is_refused_by_file_and_line(
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (b"k,t,d,b,f,n\n1,a,2026-01-02,true,1,1\n", "line 1: the columns are k, t, d, b, f, n"),
+        (b"k,t,d,b,f\n1,a,2026-01-02,true,1\n", "line 1: the columns are k, t, d, b, f, and"),
+        (b"k,t,d,b,n,f,k\n", "line 1: the columns are k, t, d, b, n, f, k, and"),
         (b"\xef\xbb\xbf" + HEADER.encode(), "line 1: the file begins with a byte order mark"),
-        (HEADER.encode() + b"1,\xff,,,,\n", "line 2, column t STRING: .*invalid UTF8"),
-        (HEADER.replace("\n", "\r").encode() + b"1,a,,,,\r", "1 lines for 1 rows"),
-        (b"PAR1", "Empty CSV file"),
+        (HEADER.encode() + b"1,\xff,,,,\n", "row 2, column t STRING: .*invalid UTF8"),
+        (b"PAR1", "line 1: the columns are PAR1"),
+        (b"", "line 1: the columns are , and"),
     ],
 )
 def test_a_file_of_another_dialect_is_refused(tmp_path: Path, data: bytes, why: str) -> None:
@@ -123,9 +174,9 @@ def test_null_is_refused_where_none_is_declared(tmp_path: Path) -> None:
 
 
 def test_types_that_csv_has_not_are_refused(tmp_path: Path) -> None:
-    columns = (ColumnSpec(name="k", type="TIMESTAMP"),)
-    with pytest.raises(SourceFileError, match="column k: CSV has no values of type TIMESTAMP"):
-        pinned(tmp_path, "k\n2026-01-01 00:00:00\n", columns)
+    columns = (ColumnSpec(name="k", type="BINARY"),)
+    with pytest.raises(SourceFileError, match="column k: CSV has no values of type BINARY"):
+        pinned(tmp_path, "k\nff\n", columns)
 
 
 @pytest.mark.parametrize("engine", ["sail", pytest.param("spark", marks=pytest.mark.spark)])

@@ -1,26 +1,27 @@
-"""CSV with a header line: read whole when it is pinned, so that a bad row is refused by its line.
+"""CSV with a header line, copied into Parquet when it is pinned.
 
-The dialect is RFC 4180's, in UTF-8: fields are parted by commas, a field that holds a comma or a
-quote is quoted, a quote within is doubled. An empty field is NULL, quoted or not, as Spark has it.
-Text of CSV has no types, so the report's declaration says them, and every field has to be a value
-of its column's type: nothing is cut, rounded or guessed. What is refused here is never read by an
-engine; what is not, Spark reads in its mode ``FAILFAST``, and both engines get the same values.
+The dialect is RFC 4180's, in UTF-8: fields are parted by commas, a field that holds a comma, a
+quote or the end of a line is quoted, a quote within is doubled. An empty field is NULL, quoted or
+not, as Spark has it. Text of CSV has no types, so the report's declaration says them, and every
+field has to be a value of its column's type: nothing is cut, rounded or guessed. Columns go by the
+names in the header. No engine reads the text itself: what each of them makes of a quote or a number
+is its own.
 """
 
 from __future__ import annotations
 
-import random
+import csv
+import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from types import MappingProxyType
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from forerun.include.sources.files import Asked, Listing, Location, listed_below
-from forerun.include.sources.parquet.format import end_of, spread_digest
-from forerun.include.sources.texts.text_types import plain_type
-from forerun.include.state.records import ColumnFooter, PinnedFile
-from forerun.include.stores.store import MissingKeyError, StoredFile
+from forerun.include.sources.files import Asked, Listing, Location
+from forerun.include.sources.parquet.format import ParquetFormat
+from forerun.include.sources.texts.copied_files import open_text, texts_below
+from forerun.include.sources.texts.text_types import flat_type
+from forerun.include.sources.unread import SourceFileError
+from forerun.include.stores.store import StoredFile
 from forerun.planner.algebra.types import parse_type
 from forerun.planner.contract import ColumnSpec
 
@@ -30,184 +31,153 @@ if TYPE_CHECKING:
 _BLOCK = 4 << 20
 _ROW = re.compile(r"Row #(\d+): ")
 _COLUMN = re.compile(r"In CSV column #(\d+): ")
-_MARK = (re.compile(rb"\A(\xef\xbb\xbf)"), "the file begins with a byte order mark")
-_AMBIGUOUS = (
-    (re.compile(rb"(?:\A|\n)(\r?\n)"), "an empty line"),
-    (re.compile(rb'[^,\r\n](")[^,\r\n]'), "a quote within a field that is not doubled"),
-)
-"""What one engine reads otherwise than another. Doubled quotes are left out before."""
+_MARK = b"\xef\xbb\xbf"
+_EMPTY_LINE = re.compile(rb"(?:\A|\n)(\r?\n)")
+_LONE_QUOTE = re.compile(rb'[^,\r\n](")[^,\r\n]')
+"""Sought where doubled quotes are left out."""
 _DIALECT = (
-    "Write a header and one line for each row, in UTF-8, a quote within a field doubled, and no "
-    "line break within a value; or write Parquet."
+    "Write a header and the rows, in UTF-8, a quote within a field doubled; or write Parquet."
 )
-_BOUNDED = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DATE", "DECIMAL")
-"""Types whose least and greatest value are told, as a Parquet footer tells them."""
 
 
-class CsvFormat:
-    """Implements :class:`forerun.include.sources.formats.SourceFormat`. Arrow is imported only
-    where a file is read: whoever builds a report needs it not."""
+class CsvFormat(ParquetFormat):
+    """Implements :class:`forerun.include.sources.formats.SourceFormat`: engines and samples read
+    the copies, which are Parquet."""
 
     name = "csv"
     suffix = ".csv"
-    has_files = True
-    has_log = False
-    engine_format = "csv"
-    engine_options: Mapping[str, str] = MappingProxyType(
-        {"header": "true", "mode": "FAILFAST", "escape": '"', "enforceSchema": "false"}
-    )
 
     def listed(self, asked: Asked) -> Listing:
-        """List what lies below the folders."""
-        return listed_below(asked.locations, self.suffix, asked.is_marker)
-
-    def stored(self, locations: Sequence[Location]) -> Sequence[StoredFile]:
-        """List what lies below the folders, markers and all."""
-        return listed_below(locations, self.suffix).files
-
-    def describe(
-        self, location: Location, files: Sequence[StoredFile], declared: Sequence[ColumnSpec]
-    ) -> list[PinnedFile]:
-        """Read every row of the files: whether it has the declared columns, in their order, and in
-        each a value of its type."""
-        return [_described(location, file, declared) for file in files]
-
-    def digest(self, handle: BinaryIO, size: int) -> str:
-        """Return a digest of all of a small file, and of blocks all over a larger one."""
-        return spread_digest(handle, size, end_of(handle, size))
-
-    def blocks(
-        self,
-        file: PinnedFile,  # noqa: ARG002 - see below
-        columns: Sequence[str],  # noqa: ARG002
-        count: int,  # noqa: ARG002
-        chance: random.Random,  # noqa: ARG002
-    ) -> list[tuple[pa.Table, int]]:
-        """Return no parts: where a line begins, only who reads the file from its start can tell."""
-        return []
+        """List what lies below the folders; all of it has to be copied."""
+        return texts_below(asked, self.suffix, _read)
 
 
 class _Lines:
-    """The bytes of a file as Arrow reads them, looked at on the way for what engines read in
-    different ways. ``count``: the lines so far."""
+    """The bytes of a file as Arrow reads them, looked at on the way for what readers of CSV make
+    different things of."""
 
-    def __init__(self, uri: str, handle: BinaryIO) -> None:
-        self._uri, self._handle = uri, handle
+    def __init__(self, uri: str, start: bytes, handle: BinaryIO) -> None:
+        self._uri, self._start, self._handle = uri, start, handle
         self._rest = b""
-        self.count = 0
+        self._count = 0
+        self._quotes = 0
         self.closed = False
 
     def read(self, size: int = -1) -> bytes:
         """Return the next bytes. Raises SourceFileError naming a line that is ambiguous."""
-        data = self._handle.read(size)
+        data, self._start = self._start or self._handle.read(size), b""
         text = self._rest + (data or b"\n" * bool(self._rest))  # the last line may lack its end
         end = text.rfind(b"\n") + 1
-        whole, self._rest = text[:end], text[end:]
-        for pattern, why in _AMBIGUOUS if self.count else (_MARK, *_AMBIGUOUS):
-            if found := pattern.search(whole.replace(b'""', b"")):
-                line = self.count + whole.replace(b'""', b"").count(b"\n", 0, found.start(1)) + 1
-                raise _error(f"{self._uri}, line {line}: {why}", _DIALECT)
-        self.count += whole.count(b"\n")
+        whole, self._rest = text[:end].replace(b'""', b""), text[end:]
+        for pattern, why in (
+            (_EMPTY_LINE, "an empty line"),
+            (_LONE_QUOTE, "a quote within a field that is not doubled"),
+        ):
+            for found in pattern.finditer(whole):
+                at = found.start(1)
+                within = (self._quotes + whole.count(b'"', 0, at)) % 2
+                if pattern is _LONE_QUOTE or not within:
+                    line = self._count + whole.count(b"\n", 0, at) + 1
+                    raise SourceFileError(f"{self._uri}, line {line}: {why}", hint=_DIALECT)
+        self._count += whole.count(b"\n")
+        self._quotes += whole.count(b'"')
         return data
 
 
-def _described(location: Location, file: StoredFile, declared: Sequence[ColumnSpec]) -> PinnedFile:
-    from pyarrow import ArrowInvalid
+def _read(
+    location: Location, file: StoredFile, declared: Sequence[ColumnSpec], ignores: bool
+) -> pa.RecordBatchReader:
+    """Return the rows of a file. ``ignores``: whether columns that are not declared are left
+    out."""
+    import pyarrow as pa
 
-    uri, rows = location.store.uri(file.key), 0
-    found = [ColumnFooter(name=one.name, type=one.type, nulls=0) for one in declared]
-    types = _arrow_types(uri, declared)
-    try:
-        with location.store.open(file.key) as handle:
-            lines = _Lines(uri, handle)
-            for batch in _batches(uri, lines, types):
-                rows += batch.num_rows
-                found = [_with(one, batch.column(at)) for at, one in enumerate(found)]
-    except MissingKeyError:
-        raise _error(
-            f"{uri} vanished while it was being pinned",
-            "Deliver new files; leave those that are there. Then retry the task.",
-        ) from None
-    except ArrowInvalid as error:
-        raise _bad_row(uri, str(error), declared) from None
-    if lines.count != rows + 1:
-        raise _error(f"{uri} has {lines.count} lines for {rows} rows and the header", _DIALECT)
-    return PinnedFile(
-        uri=uri,
-        size=file.size,
-        identity=file.identity,
-        rows=rows,
-        columns=tuple(found),
-        old_times=(),
-    )
+    uri = location.store.uri(file.key)
+    schema = _schema(uri, declared)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        with open_text(location, file) as handle:
+            try:
+                yield from _batches(uri, handle, schema, ignores=ignores)
+            except pa.ArrowInvalid as error:
+                raise _bad_row(uri, str(error), declared) from None
+
+    return pa.RecordBatchReader.from_batches(schema, batches())
 
 
-def _batches(uri: str, lines: _Lines, types: Mapping[str, pa.DataType]) -> Iterator[Any]:
+def _batches(uri: str, handle: BinaryIO, schema: pa.Schema, *, ignores: bool) -> Iterator[Any]:
     """Yield the rows of a file in parts. Raises ArrowInvalid for a row that is not as declared."""
-    from pyarrow import csv
+    from pyarrow import csv as arrow_csv
 
-    reader = csv.open_csv(
-        lines,
-        read_options=csv.ReadOptions(use_threads=False, block_size=_BLOCK),
-        parse_options=csv.ParseOptions(ignore_empty_lines=False),
-        convert_options=csv.ConvertOptions(
-            column_types=dict(types),
+    start = handle.read(_BLOCK)
+    _check_header(uri, _header(uri, start), schema.names, ignores=ignores)
+    reader = arrow_csv.open_csv(
+        _Lines(uri, start, handle),
+        read_options=arrow_csv.ReadOptions(use_threads=False, block_size=_BLOCK),
+        parse_options=arrow_csv.ParseOptions(ignore_empty_lines=False, newlines_in_values=True),
+        convert_options=arrow_csv.ConvertOptions(
+            column_types=schema,
+            include_columns=schema.names,
             null_values=[""],
             strings_can_be_null=True,
             true_values=["true"],
             false_values=["false"],
         ),
     )
-    if reader.schema.names != list(types):
-        raise _error(
-            f"{uri}, line 1: the columns are {', '.join(reader.schema.names)}, and declared are "
-            f"{', '.join(types)}",
-            "CSV goes by the place of a column: deliver the declared ones in their order.",
-        )
     yield from reader
 
 
-def _arrow_types(uri: str, declared: Sequence[ColumnSpec]) -> dict[str, pa.DataType]:
+def _header(uri: str, start: bytes) -> list[str]:
+    if start.startswith(_MARK):
+        raise SourceFileError(
+            f"{uri}, line 1: the file begins with a byte order mark", hint=_DIALECT
+        )
+    try:
+        return next(csv.reader(io.StringIO(start.decode(errors="surrogateescape"))), [])
+    except csv.Error as error:
+        raise SourceFileError(f"{uri}, line 1: {error}", hint=_DIALECT) from None
+
+
+def _check_header(
+    uri: str, found: Sequence[str], declared: Sequence[str], *, ignores: bool
+) -> None:
+    """Raise SourceFileError unless a header names each declared column, none twice, and no other
+    one unless these are left out."""
+    twice = [name for name in found if found.count(name) > 1]
+    lacking = [name for name in declared if name not in found]
+    others = [] if ignores else [name for name in found if name not in declared]
+    if twice or lacking or others:
+        raise SourceFileError(
+            f"{uri}, line 1: the columns are {', '.join(found)}, and declared are "
+            f"{', '.join(declared)}",
+            hint="Deliver the declared columns, under these names, in any order; "
+            'extra_columns="ignore" leaves out others.',
+        )
+
+
+def _schema(uri: str, declared: Sequence[ColumnSpec]) -> pa.Schema:
     """Return the types as which Arrow reads the declared columns."""
-    found = {}
+    import pyarrow as pa
+
+    fields = []
     for column in declared:
-        found[column.name] = plain_type(parse_type(column.type))
-        if found[column.name] is None:
-            raise _error(
+        if (found := flat_type(parse_type(column.type))) is None:
+            raise SourceFileError(
                 f"{uri}, column {column.name}: CSV has no values of type {column.type}",
-                "Declare STRING, and cast in the query; or write Parquet.",
+                hint="Declare STRING, and cast in the query; or write Parquet.",
             )
-    return found
+        fields.append((column.name, found))
+    return pa.schema(fields)
 
 
-def _with(known: ColumnFooter, values: Any) -> ColumnFooter:
-    """Return what is known of a column with more of its values."""
-    import pyarrow.compute as pc
-
-    nulls = (known.nulls or 0) + values.null_count
-    if not known.type.upper().startswith(_BOUNDED) or values.null_count == len(values):
-        return replace(known, nulls=nulls)
-    ends = pc.min_max(values).as_py()
-    if known.minimum is not None and known.maximum is not None:
-        kind = type(ends["min"])
-        of = kind.fromisoformat if hasattr(kind, "fromisoformat") else kind
-        ends["min"] = min(ends["min"], of(known.minimum))
-        ends["max"] = max(ends["max"], of(known.maximum))
-    return replace(known, nulls=nulls, minimum=str(ends["min"]), maximum=str(ends["max"]))
-
-
-def _bad_row(uri: str, said: str, declared: Sequence[ColumnSpec]) -> Exception:
-    """Return the error that names the line, and the column, of a row that Arrow could not read."""
+def _bad_row(uri: str, said: str, declared: Sequence[ColumnSpec]) -> SourceFileError:
+    """Return the error that names the row, and the column, that Arrow could not read: the header is
+    row 1, so that in a file without line breaks in values it is the line."""
     row, column = _ROW.search(said), _COLUMN.search(said)
-    place = f"{uri}, line {row[1]}" if row else uri
+    place = f"{uri}, row {row[1]}" if row else uri
     if column is not None:
         one = declared[int(column[1])]
         place += f", column {one.name} {one.type}"
     text = _COLUMN.sub("", _ROW.sub("", said)).splitlines()[0].removeprefix("CSV ")
-    return _error(f"{place}: {text}", "Correct the file, or declare the column as what it holds.")
-
-
-def _error(message: str, hint: str) -> Exception:
-    from forerun.include.sources.parquet.footers import SourceFileError
-
-    return SourceFileError(message, hint=hint)
+    return SourceFileError(
+        f"{place}: {text}", hint="Correct the file, or declare the column as what it holds."
+    )

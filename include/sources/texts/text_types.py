@@ -25,19 +25,26 @@ def plain_type(kind: DataType) -> pa.DataType | None:
     }.get(kind.name)  # fmt: skip
 
 
-def nested_type(kind: DataType) -> pa.DataType | None:
-    """Return the type for these, for timestamps, and for arrays and structs of all of them; None
-    for a declared type that holds another one."""
+def flat_type(kind: DataType) -> pa.DataType | None:
+    """Return the type for these and for timestamps; None for a declared type that is another."""
     import pyarrow as pa
 
     if kind.name == "TIMESTAMP":
         return pa.timestamp("us", "UTC")
     if kind.name == "TIMESTAMP_NTZ":
         return pa.timestamp("us")
+    return plain_type(kind)
+
+
+def nested_type(kind: DataType) -> pa.DataType | None:
+    """Return the type for these, and for arrays and structs of all of them; None for a declared
+    type that holds another one."""
+    import pyarrow as pa
+
     if kind.name.startswith("ARRAY<"):
         inside = nested_type(element_type(kind))
         return None if inside is None else pa.list_(inside)
     if kind.name.startswith("STRUCT<"):
         fields = [(name, nested_type(inner)) for name, inner in struct_fields(kind)]
         return None if any(inner is None for _, inner in fields) else pa.struct(fields)
-    return plain_type(kind)
+    return flat_type(kind)

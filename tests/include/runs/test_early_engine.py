@@ -16,6 +16,8 @@ from forerun.include.runs import day_request, early_engine, exact_engines
 from forerun.include.runs.early_engine import DEARER
 from forerun.include.runs.prepare import PreparedRun, ask_for_run, prepare_run
 from forerun.include.runs.prepare_units import AskedUnit, PreparedUnits, prepare_units
+from forerun.include.sources.formats import FORMATS
+from forerun.include.sources.texts.csv_format import CsvFormat
 from forerun.planner.contract import FamilyInput
 from forerun.planner.cost.constants import MICRO
 from forerun.planner.cost.prices import STARTS
@@ -112,13 +114,20 @@ def test_what_is_expected_of_the_result_is_checked_by_the_final_run(case: EarlyC
     assert case.begin(replace(case.spec, expectations=(NO_NULL,))).engine == "sail"
 
 
-def test_files_that_spark_reads_by_another_reader_are_left_to_it(case: EarlyCase):
+class OtherFormat(CsvFormat):
+    """A format that Spark reads by a reader of its own."""
+
+    engine_format = "orc"
+
+
+def test_files_that_spark_reads_by_another_reader_are_left_to_it(case: EarlyCase, monkeypatch):
+    monkeypatch.setitem(FORMATS, "csv", OtherFormat())
     (orders,) = case.spec.sources
     case.orders.mkdir(parents=True)
     (case.orders / "a.csv").write_text("k,v\n1,2\n")
     spec = replace(case.spec, sources=(replace(orders, format="csv"),))
     prepared = prepare_run(case.day(case.open(), spec), 1, now=NOW, settings=EARLY)
-    assert prepared.why_not_early == "the files of orders are read by Spark's reader of csv"
+    assert prepared.why_not_early == "the files of orders are read by Spark's reader of orc"
 
 
 def test_where_it_is_not_installed_spark_does_it(case: EarlyCase, monkeypatch):
