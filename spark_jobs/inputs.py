@@ -240,9 +240,10 @@ def read_files(engine: Engine, source: ManifestSource, files: Sequence[PinnedFil
     """
     columns = in_files(source.columns, source.change)
     read: Frame | None = None
-    for (own, constants), uris in _by_what_they_hold(columns, files).items():
+    groups = _by_what_they_hold(columns, files)
+    for (own, constants), uris in groups.items():
         rows = engine.read(uris, own, source.format)
-        if own != columns:
+        if own != columns or len(groups) > 1:  # Sail loses the names of a scan in a UNION
             texts = dict(constants)
             rows = rows.selectExpr(
                 *(

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from forerun.include.reports.sources.source_formats import STREAMS
 from forerun.include.sources.contents import changed_contents
 from forerun.include.sources.files import locate, locate_file
 from forerun.include.sources.formats import format_of
@@ -67,6 +68,13 @@ def delivery(pin: Pin, base: Pin | None, *, growing: bool = True) -> tuple[Pinne
         there = now.get(file.uri)
         if there is None and file.origin in origins:
             raise _changed(pin, file.name, "was written again since the last committed run")
+        if there is None and not format_of(pin.format).has_files:
+            raise _changed(
+                pin,
+                f"rows of {pin.path} that the last committed run has read",
+                "are no longer there, or have other values by now",
+                takes_back=pin.format not in STREAMS,
+            )
         if there is None:
             raise _changed(pin, file.name, "was there at the last committed run and is gone")
         same = (there.size, there.identity) == (file.size, file.identity)
@@ -127,10 +135,12 @@ def _spooled(files: Sequence[PinnedFile]) -> dict[str, StoredFile]:
     }
 
 
-def _changed(pin: Pin, uri: str, what: str) -> SourceChangedError:
+def _changed(pin: Pin, uri: str, what: str, *, takes_back: bool = False) -> SourceChangedError:
+    """The error for a file, or for rows, that were pinned. ``takes_back``: the format can, though
+    its pins are of no table."""
     taking_back = ' With change="changelog", rows that go are taken back.'
     return SourceChangedError(
         f"source {pin.name}: {uri} {what}",
         hint="Files of a source are only ever added. If the change is right, clear the day: a new "
-        f"generation reads all of it again.{taking_back if pin.table else ''}",
+        f"generation reads all of it again.{taking_back if pin.table or takes_back else ''}",
     )

@@ -93,6 +93,7 @@ def completed(
     ``weight`` is how often each row counts, in a table whose rows may go."""
     if listing.table is not None and listing.table.columns is not None:
         known = {name.lower() for name in listing.table.columns}
+        known.add(WEIGHT_COLUMN)  # how often a row comes, of rows that were told apart
         file = replace(file, columns=tuple(c for c in file.columns if c.name.lower() in known))
     constants = _constants(source, listing, key, file, weight)
     return with_constants(file, constants, source.file_columns)
@@ -110,7 +111,8 @@ def _constants(
     known = tuple((name, value) for name, value in known if name.lower() not in held)
     there = held | {name.lower() for name, _ in known}
     later = (name for name in listing.table.columns if name.lower() not in there)
-    weights = ((WEIGHT_COLUMN, str(weight)),) if source.change == "changelog" else ()
+    is_said = WEIGHT_COLUMN in held or source.change != "changelog"
+    weights = () if is_said else ((WEIGHT_COLUMN, str(weight)),)
     return (*known, *((name, None) for name in later), *weights)
 
 

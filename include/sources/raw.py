@@ -73,13 +73,13 @@ def rows_of_file(
         origin=location.store.uri(file.key),
         identity=(file.key, str(file.size), file.identity, *identity),
         read=read,
-        verify=partial(_refuse_changed, location, file),
+        verify=partial(refuse_changed, location, file),
         weight=weight,
         rows=rows,
     )
 
 
-def _refuse_changed(location: Location, file: StoredFile) -> None:
+def refuse_changed(location: Location, file: StoredFile) -> None:
     """Raise SourceFileError if a file was written again while it was copied: its copy is named by
     what the file was."""
     now = location.store.stat(file.key)

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from forerun.include.sources.constants import value_of
 from forerun.include.sources.formats import format_of
+from forerun.include.sources.parquet.views import without_views
 from forerun.include.state.records import PinnedFile
 from forerun.planner.algebra.types import parse_type
 from forerun.planner.contract.plan_v1 import WEIGHT_COLUMN
@@ -123,19 +124,12 @@ def _rows(
     """``rows`` rows of each block; of one that was drawn twice, twice as many. Of a changelog those
     that come."""
     for block, times in blocks:
-        table = _plain(block)
+        table = block.cast(without_views(block.schema))
         if changelog:
             coming = table.filter(pc.greater(table.column(WEIGHT_COLUMN), 0))
             table = coming.drop_columns([WEIGHT_COLUMN])
         count = min(rows * times, table.num_rows)
         yield table.take(sorted(chance.sample(range(table.num_rows), count)))
-
-
-def _plain(table: pa.Table) -> pa.Table:
-    """Cast string and binary views to plain columns, of which Arrow can take single rows."""
-    views = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
-    fields = [field.with_type(views.get(field.type, field.type)) for field in table.schema]
-    return table.cast(pa.schema(fields))
 
 
 def _values(column: pa.ChunkedArray) -> tuple[SampleValue, ...] | None:

@@ -91,4 +91,50 @@ SOURCES = (
         "completeness: every day has 24 hours", "include/reports/sources/complete_when.py",
         "return tuple(sorted(shown))", "return tuple(range(24))",
     ),
+    Mutation(
+        "results of reports: an early one is taken where an incomplete one is",
+        "include/sources/completeness.py",
+        '== "accept" and not early', '== "accept"',
+        suite=("tests/include/sources/test_results_of_reports.py",),
+    ),
+    Mutation(
+        "results of reports: a later version is read beside the one before",
+        "include/sources/services/report_format.py",
+        "come = _changes(pointer, asked, day.kept) if number else None", "come = None",
+        suite=("tests/include/sources/test_results_of_reports.py",),
+    ),
+    Mutation(
+        "results of reports: what is less than it was is the whole day",
+        "include/days/manifests.py",
+        "if not isinstance(rule, WhenPublished) or source.name in known:", "if source.name:",
+        suite=("tests/spark/test_report_days.py", "-k", "less_than_it_was"),
+    ),
+    Mutation(
+        "chains: a report may be due before one that it reads", "include/reports/chain.py",
+        "if before > due:", "if before > due and False:",
+        suite=("tests/include/reports/test_chain.py",),
+    ),
+    Mutation(
+        "rewritten rows: a restored file counts beside its pin",
+        "include/sources/tables/rewritten.py",
+        "if step.added.keys() & pinned or not", "if not",
+        suite=("tests/spark/test_rewritten_rows.py", "-m", "not spark"),
+    ),
+    Mutation(
+        "rewritten rows: the feed's rows before an update come",
+        "include/sources/tables/rewritten.py",
+        '"update_preimage": -1', '"update_preimage": 1',
+        suite=("tests/spark/test_rewritten_rows.py", "-m", "not spark"),
+    ),
+    Mutation(
+        "rewritten rows: what a source lost that only grows is not said",
+        "include/sources/table_difference.py",
+        "if pc.any(pc.less(found[WEIGHT_COLUMN], 0)).as_py():", "if not found.num_rows:",
+        suite=("tests/include/sources/test_results_of_reports.py",),
+    ),
+    Mutation(
+        "csv: what is not declared is left out unasked", "include/sources/texts/csv_format.py",
+        "others = [] if ignores else", "others = [] if found else",
+        suite=("tests/spark/test_csv.py", "-m", "not spark"),
+    ),
 )  # fmt: skip

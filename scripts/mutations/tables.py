@@ -37,7 +37,7 @@ TABLES = (
         " or bool(self.missing(fields.values(), columns))", "", suite=_ICEBERG,
     ),
     Mutation(
-        "hidden partitions: columns of the file", f"{_AT}/log.py",
+        "hidden partitions: columns of the file", f"{_AT}/table_listing.py",
         "for name, value in values if name.lower() in columns)", "for name, value in values)",
         suite=_ICEBERG,
     ),
@@ -60,11 +60,11 @@ TABLES = (
         "if name.lower() in declared or not asked.ignores", "if True", suite=_ICEBERG,
     ),
     Mutation(
-        "other names: a compacted file is read beside its copy", f"{_AT}/log.py",
+        "other names: a compacted file is read beside its copy", f"{_AT}/table_listing.py",
         "for file in kept if left or _counts(file)}", "for file in kept if left}", suite=_ICEBERG,
     ),
     Mutation(
-        "other names: deleted rows of a copied file are not taken back", f"{_AT}/log.py",
+        "other names: deleted rows of a copied file are not taken back", f"{_AT}/table_listing.py",
         "        if not left and deleted is not None:\n",
         "        if not left and deleted is not None and names is None:\n", suite=_ICEBERG,
     ),

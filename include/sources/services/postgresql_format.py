@@ -23,8 +23,9 @@ from forerun.include.sources.services.postgresql_table import (
     open_table,
     schema_of_table,
 )
-from forerun.include.sources.services.table_difference import (
-    changes,
+from forerun.include.sources.table_difference import (
+    difference,
+    only_come,
     pinned_rows,
     weighted,
     with_keys,
@@ -47,10 +48,7 @@ class PostgresqlFormat(ParquetFormat):
 
     def listed(self, asked: Asked) -> Listing:
         """List all rows if there is no pin yet, else those that have come or gone since the last
-        one.
-
-        Raises :class:`SourceChangedError` if rows have gone from a source that only grows.
-        """
+        one; all rows, too, if some have gone from a source that only grows."""
         with open_table(asked.paths[-1]) as table:
             same = asked.last is not None and asked.last.table == table.identity
             last, told = asked.last if same else None, None
@@ -58,6 +56,7 @@ class PostgresqlFormat(ParquetFormat):
                 told = changed(table, asked.slot, asked.key, last, asked.before)
             keys = told.keys if told else None
             come = None if last is None else _changes(table, asked, last, keys)
+        last = last if come is not None else None
         return Listing(
             folder=None,
             raw=_raw(table, asked, come, told.mark if told else None),
@@ -110,9 +109,10 @@ def _read(
     return pa.RecordBatchReader.from_batches(held.schema, batches())
 
 
-def _changes(table: OpenTable, asked: Asked, last: Pin, keys: pa.Table | None) -> pa.Table:
+def _changes(table: OpenTable, asked: Asked, last: Pin, keys: pa.Table | None) -> pa.Table | None:
     """The rows that have come since a pin, each once, or how often each has come or gone, of a
-    source whose rows may go; with ``keys``, among the rows that have one of them."""
+    source whose rows may go; None if some have gone from another one. With ``keys``, among the rows
+    that have one of them."""
     import pyarrow as pa
 
     if keys is not None and not keys.num_rows:
@@ -122,4 +122,5 @@ def _changes(table: OpenTable, asked: Asked, last: Pin, keys: pa.Table | None) -
     before = pinned_rows(last.files, now.schema)
     if keys is not None:
         now, before = with_keys(now, keys), with_keys(before, keys)
-    return changes(before, weighted(now, 1), table.uri, signed=asked.signed)
+    found = difference(before, weighted(now, 1))
+    return found if asked.signed else only_come(found)

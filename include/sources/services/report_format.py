@@ -17,8 +17,13 @@ from typing import TYPE_CHECKING
 
 from forerun.include.sources.files import Asked, Listing, Location, TableVersion, locate_file
 from forerun.include.sources.parquet.format import ParquetFormat
-from forerun.include.sources.raw import Raw
-from forerun.include.sources.services.table_difference import changes, pinned_rows, weighted
+from forerun.include.sources.raw import Raw, Read
+from forerun.include.sources.table_difference import (
+    difference,
+    only_come,
+    pinned_rows,
+    weighted,
+)
 from forerun.include.sources.texts.text_types import nested_type
 from forerun.include.sources.unread import SourceFileError
 from forerun.include.sources.widening import same_type
@@ -59,17 +64,17 @@ class ReportFormat(ParquetFormat):
 
     def listed(self, asked: Asked) -> Listing:
         """List, of each day, all rows of what is published if the last pin has none of it, else
-        those that have come or gone since.
+        those that have come or gone since; all rows, too, if some have gone from a source that only
+        grows.
 
-        Raises :class:`forerun.include.sources.unread.SourceChangedError` if rows have gone from a
-        source that only grows, and :class:`SourceFileError` for a result that has not the declared
-        columns.
+        Raises :class:`SourceFileError` for a result that has not the declared columns.
         """
         days = [
             _Day(path, published(asked.store, path), _kept(asked, path)) for path in asked.paths
         ]
-        raw = [one for day in days if (one := _raw(asked, day)) is not None]
-        kept = [file for day in days for file in day.kept]
+        found = [_listed(asked, day) for day in days]
+        raw = [one for added, _ in found for one in added]
+        kept = [file for _, files in found for file in files]
         if not raw and not kept and not any(day.pointer for day in days):
             raw = [_nothing(asked)]
         return Listing(
@@ -103,24 +108,28 @@ def _kept(asked: Asked, path: str) -> list[PinnedFile]:
     return [file for file in files if file.origin.partition("#")[0] == path]
 
 
-def _raw(asked: Asked, day: _Day) -> Raw | None:
-    """The rows of a day that are to be copied: all of them, or what has changed; None where nothing
-    is published, or nothing else than the last pin has."""
+def _listed(asked: Asked, day: _Day) -> tuple[list[Raw], Sequence[PinnedFile]]:
+    """The rows of a day that are to be copied, and the files of the last pin that stay."""
     pointer, (number, version) = day.pointer, day.read
     if pointer is None or pointer.version == version:
-        return None
-    if not number:
-        read, rows = partial(_all_rows, pointer, asked), pointer.rows
-    else:
-        come = _changes(pointer, asked, day.kept)
-        if not come.num_rows:
-            return None
-        read, rows = partial(_known_rows, come), come.num_rows
-    origin = f"{day.path}#{number + 1} {pointer.version}"
+        return [], day.kept
+    come = _changes(pointer, asked, day.kept) if number else None
+    if come is None:
+        read = partial(_all_rows, pointer, asked)
+        return [_raw(day, ("", pointer.version), read, pointer.rows)], ()
+    if not come.num_rows:
+        return [], day.kept
+    between = (version, pointer.version)
+    return [_raw(day, between, partial(_known_rows, come), come.num_rows)], day.kept
+
+
+def _raw(day: _Day, between: tuple[str, str], read: Read, rows: int) -> Raw:
+    """Rows between two versions of a day, the first of which has no name if it is none."""
+    origin = f"{day.path}#{day.read[0] + 1} {between[1]}"
     return Raw(
         key=origin,
         origin=origin,
-        identity=(day.path, version, pointer.version),
+        identity=(day.path, *between),
         read=read,
         verify=int,  # what is read is compared with the pointer
         rows=partial(int, rows),
@@ -161,15 +170,15 @@ def _all_rows(
     return pa.RecordBatchReader.from_batches(held.schema, batches())
 
 
-def _changes(pointer: Pointer, asked: Asked, kept: Sequence[PinnedFile]) -> pa.Table:
+def _changes(pointer: Pointer, asked: Asked, kept: Sequence[PinnedFile]) -> pa.Table | None:
     """The rows that have come since the last pin, each once, or how often each has come or gone, of
-    a source whose rows may go."""
+    a source whose rows may go; None if some have gone from another one."""
     import pyarrow as pa
 
     schema = _schema(pointer.folder, asked.columns)
     now = pa.concat_tables([schema.empty_table(), *_tables(pointer, asked)])
-    before, where = pinned_rows(kept, schema), f"{pointer.report} of {pointer.day}"
-    return changes(before, weighted(now, 1), where, signed=asked.signed)
+    found = difference(pinned_rows(kept, schema), weighted(now, 1))
+    return found if asked.signed else only_come(found)
 
 
 def _tables(pointer: Pointer, asked: Asked) -> Iterator[pa.Table]:

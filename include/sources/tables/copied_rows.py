@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from forerun.include.sources.files import Location
 from forerun.include.sources.parquet.footers import opened, read_footer
 from forerun.include.sources.parquet.old_times import is_by_the_old_calendar
+from forerun.include.sources.parquet.views import without_views
 from forerun.include.sources.raw import Raw, rows_of_file
 from forerun.include.sources.tables.other_names import OtherNames, relabelled
 from forerun.include.sources.unread import SourceFileError
@@ -34,6 +35,11 @@ def positions_of(numbers: pa.Array | pa.ChunkedArray) -> Positions:
     """Return the positions that numbers in any order are."""
     each = pc.unique(numbers.cast(pa.int64()))
     return pc.array_take(each, pc.array_sort_indices(each))
+
+
+def rows_of(location: Location, file: StoredFile, columns: Sequence[str]) -> pa.RecordBatchReader:
+    """Return all rows of a file, in these columns of it."""
+    return _read(location, file, NO_POSITIONS, columns, (), left=True, names=None)
 
 
 def rows_at(
@@ -98,10 +104,14 @@ def _read(
         if names is None
         else names.fields(pinned.uri, there, columns)
     )
-    held = pa.schema([_in_utc(f) if f.name in utc else f for f in called], there.metadata)
-    schema = pa.schema(
-        [_in_utc(to) if f.name in utc else to for f, to in called.items()],
-        there.metadata if names is None else None,
+    held = without_views(
+        pa.schema([_in_utc(f) if f.name in utc else f for f in called], there.metadata)
+    )
+    schema = without_views(
+        pa.schema(
+            [_in_utc(to) if f.name in utc else to for f, to in called.items()],
+            there.metadata if names is None else None,
+        )
     )
     batches = _batches(parquet, held, positions, left=left)
     if names is None:

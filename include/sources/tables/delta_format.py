@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from forerun.include.sources.files import Asked, Listing, Location
 from forerun.include.sources.parquet.format import ParquetFormat
 from forerun.include.sources.tables.delta_log import read_log
-from forerun.include.sources.tables.log import list_table, split_path
+from forerun.include.sources.tables.log import split_path
+from forerun.include.sources.tables.table_listing import list_table
 from forerun.include.stores.store import StoredFile
 
 

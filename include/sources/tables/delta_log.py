@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from forerun.include.sources.constants import Constants
 from forerun.include.sources.files import SourcePathError, TableVersion
 from forerun.include.sources.table_formats import TableFormatError
 from forerun.include.sources.tables.delta_columns import (
@@ -23,7 +24,7 @@ from forerun.include.sources.tables.delta_columns import (
     names_in_log,
     other_names,
 )
-from forerun.include.sources.tables.log import Change, Snapshot
+from forerun.include.sources.tables.log import Change, Commit, Snapshot
 from forerun.include.stores.store import MissingKeyError, Store, StoredFile
 from forerun.planner.contract import ColumnSpec
 
@@ -53,10 +54,9 @@ class DeltaLog:
         """The columns as Spark would declare them."""
         return columns_of(self.schema)
 
-    def changes_since(self, version: int) -> list[Change] | None:
-        """Return what the commits since a version did; None, too, if one changed what the table
-        is."""
-        found, names = list[Change](), names_in_log(self.schema)
+    def commits_since(self, version: int) -> list[Commit] | None:
+        """Return the commits since a version; None, too, if one changed what the table is."""
+        found, names = list[Commit](), names_in_log(self.schema)
         for number in range(version + 1, self.snapshot.table.version + 1):
             try:
                 text = self.store.get(f"{self.root}/{_LOG}/{number:020d}.json").decode()
@@ -65,7 +65,7 @@ class DeltaLog:
             actions = [json.loads(line) for line in text.splitlines() if line.strip()]
             if any("metaData" in action or "protocol" in action for action in actions):
                 return None
-            found += _changes(self.root, actions, names)
+            found.append(_commit(self.root, actions, names))
         return found
 
 
@@ -95,22 +95,29 @@ def read_log(store: Store, root: str) -> DeltaLog:
     )
 
 
-def _changes(
-    root: str, actions: Sequence[dict[str, Any]], names: Mapping[str, str]
-) -> Iterator[Change]:
-    """Yield what one commit did; what it removes first, for a file may be removed and added."""
-    for kind in ("remove", "add"):
-        for action in actions:
-            if file := action.get(kind):
-                values = tuple(
-                    sorted(
-                        (names.get(name, name), value or None)
-                        for name, value in (file.get("partitionValues") or {}).items()
-                    )
-                )
-                key = f"{root}/{unquote(file['path'])}"
-                moves, deletes = file.get("dataChange", True), "deletionVector" in file
-                yield Change(key, kind == "add", moves, values, deletes and kind == "add")
+def _commit(root: str, actions: Sequence[dict[str, Any]], names: Mapping[str, str]) -> Commit:
+    """Return what one commit did; what it removes first, for a file may be removed and added."""
+
+    def files(kind: str) -> Iterator[tuple[str, Constants, dict[str, Any]]]:
+        for file in (action[kind] for action in actions if action.get(kind)):
+            values = sorted(
+                (names.get(name, name), value or None)
+                for name, value in (file.get("partitionValues") or {}).items()
+            )
+            yield f"{root}/{unquote(file['path'])}", tuple(values), file
+
+    changes = tuple(
+        Change(
+            key,
+            kind == "add",
+            file.get("dataChange", True),
+            values,
+            kind == "add" and "deletionVector" in file,
+        )
+        for kind in ("remove", "add")
+        for key, values, file in files(kind)
+    )
+    return Commit(changes, tuple((key, values) for key, values, _ in files("cdc")))
 
 
 def _copy_log(store: Store, root: str, listed: Sequence[StoredFile], to: Path) -> None:

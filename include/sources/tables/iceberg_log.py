@@ -22,7 +22,7 @@ from forerun.include.sources.files import (
 )
 from forerun.include.sources.table_formats import TableFormatError
 from forerun.include.sources.tables.iceberg_catalog import open_catalog
-from forerun.include.sources.tables.log import Change, Snapshot
+from forerun.include.sources.tables.log import Change, Commit, Snapshot
 from forerun.planner.contract import ColumnSpec
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ class IcebergLog:
 
         return columns_of(self.table)
 
-    def changes_since(self, version: int) -> list[Change] | None:
-        """Return what the snapshots between did, the oldest first."""
+    def commits_since(self, version: int) -> list[Commit] | None:
+        """Return the snapshots between, the oldest first."""
         newest, between = self.table.current_snapshot(), list["IcebergSnapshot"]()
         while newest is not None and newest.snapshot_id != version:
             between.append(newest)
@@ -60,7 +60,7 @@ class IcebergLog:
             newest = None if parent is None else self.table.snapshot_by_id(parent)
         if newest is None and version:
             return None
-        return [change for each in reversed(between) for change in self._changes(each)]
+        return [Commit(tuple(self._changes(each))) for each in reversed(between)]
 
     def _changes(self, snapshot: IcebergSnapshot) -> Iterator[Change]:
         """Yield what one snapshot did. (Only manifests that it has written say that.)"""

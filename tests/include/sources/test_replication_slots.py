@@ -19,6 +19,7 @@ from forerun.include.reports.sources.complete_when import ClockTime
 from forerun.include.reports.sources.row_predicate import is_of_row_alone
 from forerun.include.reports.sources.source import SourceSpec
 from forerun.include.reports.values.fields import SpecError
+from forerun.include.sources.delivery import delivery
 from forerun.include.sources.listing import data_files
 from forerun.include.sources.pins import _last_pin
 from forerun.include.sources.services import postgresql_format, postgresql_slot
@@ -133,11 +134,16 @@ def test_of_a_source_that_only_grows_rows_that_go_are_an_error(
     warehouse.do(f"INSERT INTO {name} VALUES (1, 'a'), (2, 'b')")
     pin(store, spec)
     warehouse.do(f"INSERT INTO {name} VALUES (3, 'c')")
-    assert rows(pin(store, spec)) == held(warehouse, name)
+    before = pin(store, spec)
+    assert rows(before) == held(warehouse, name)
     warehouse.do(f"UPDATE {name} SET v = 'x' WHERE k = 2")
-    with pytest.raises(SourceChangedError, match="1 different rows"):
-        pin(store, spec)
+    again = pin(store, spec)
+    with pytest.raises(SourceChangedError, match="no longer there"):
+        delivery(again, before)
+    assert rows(again) == held(warehouse, name)
     assert counts(told) == [None, 1, 1]
+    warehouse.do(f"INSERT INTO {name} VALUES (4, 'd')")
+    assert rows(delivery(pin(store, spec), again)) == {(4, "d"): 1}
 
 
 @pytest.mark.parametrize("seed", range(DAYS))

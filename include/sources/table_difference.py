@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from forerun.include.sources.files import locate_file
-from forerun.include.sources.unread import SourceChangedError
 from forerun.include.state.records import PinnedFile
 from forerun.planner.contract.plan_v1 import WEIGHT_COLUMN
 
@@ -39,28 +38,6 @@ def pinned_rows(files: Iterable[PinnedFile], schema: pa.Schema) -> pa.Table:
             weighted(held, 1) if known is None else held.append_column(WEIGHT_COLUMN, known)
         )
     return pa.concat_tables(found) if found else weighted(schema.empty_table(), 1)
-
-
-def changes(before: pa.Table, now: pa.Table, where: str, *, signed: bool) -> pa.Table:
-    """Return the rows that have come between two states of what lies at ``where``, each once; of a
-    source whose rows may go (``signed``), how often each has come or gone.
-
-    Raises :class:`SourceChangedError` if rows have gone from a source that only grows.
-    """
-    import pyarrow.compute as pc
-
-    found = difference(before, now)
-    if signed:
-        return found
-    gone = pc.sum(pc.less(found[WEIGHT_COLUMN], 0)).as_py() or 0
-    if gone:
-        raise SourceChangedError(
-            f"{where}: {gone:,} different rows that were read are no longer there, or have other "
-            "values by now",
-            hint='Declare change="changelog", which takes them back; or clear the day: a new '
-            "generation reads all of it again.",
-        )
-    return repeated(found)
 
 
 def difference(before: pa.Table, now: pa.Table) -> pa.Table:
@@ -102,3 +79,16 @@ def repeated(rows: pa.Table) -> pa.Table:
         return rows
     each = (itertools.repeat(number, count) for number, count in enumerate(counts))
     return rows.take(pa.array(itertools.chain.from_iterable(each), pa.int64()))
+
+
+def only_come(found: pa.Table) -> pa.Table | None:
+    """Return a difference as rows that have come, each once; None if some have gone.
+
+    A source that only grows is to be read anew then. That a run has read other rows is said when
+    the pin is held against that of the run (:func:`forerun.include.sources.delivery.delivery`).
+    """
+    import pyarrow.compute as pc
+
+    if pc.any(pc.less(found[WEIGHT_COLUMN], 0)).as_py():
+        return None
+    return repeated(found).drop_columns([WEIGHT_COLUMN])
