@@ -74,9 +74,8 @@ class ReportGroup:
                     f"{', '.join(sorted(map(repr, values)))}",
                     hint=f"Reports that run together have one {what}: make a group of each.",
                 )
-        by_name = {one.name: one for one in self.reports}
         for one in self.reports:
-            refuse_late(one, by_name)
+            self._check_chain(one)
             self._check_slots(one)
             self._check_results(one)
         if not parse_time(self.patience, "the patience").elapsed:
@@ -84,6 +83,18 @@ class ReportGroup:
                 f"report group {self.name}: the patience {self.patience!r} is a clock time",
                 hint="It is a length of time: write +00:10 for ten minutes.",
             )
+
+    def _check_chain(self, one: ReportSpec) -> None:
+        """Refuse a report that reads another one of the group, which is published only when the
+        application is over that both would share."""
+        by_name = {other.name: other for other in self.reports}
+        if read := sorted(by_name.keys() & {source.reads for source in one.sources}):
+            raise SpecError(
+                f"report group {self.name}: {one.name} reads what {read[0]} publishes, which runs "
+                "in the same application",
+                hint="Take one of them out of the group: a report of its own, or a later group.",
+            )
+        refuse_late(one, by_name)
 
     def _check_slots(self, one: ReportSpec) -> None:
         """Refuse a report that chooses its times at other slots than the group has time points:

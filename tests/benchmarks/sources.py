@@ -1,15 +1,18 @@
-"""``make bench-sources``: what it costs to pin rows that no engine reads where they are.
+"""``make bench-sources``: what it costs to pin rows that no engine reads where they are, or those
+that have changed in files which a table has written again.
 
     python -m tests.benchmarks sources [--rows 1000000]
 
 CPU seconds of the process that pins, user and system, in a process of its own; the server's own are
-beside it. A second pin follows after one row in a thousand has come, and a third one after none
-has. The broker's jars are those of ``make kafka``.
+beside it. A second pin follows after one row in a thousand has come, or has changed in a table that
+then writes its file again, and a third one after none has. The broker's jars are those of
+``make kafka``.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import datetime as dt
 import json
 import os
@@ -19,16 +22,21 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import pyarrow as pa
+
 from forerun.include.machine.child_process import stop
 from forerun.include.machine.local_postgres import local_postgres
-from forerun.include.reports.spec import ClockTime, SourceSpec, encode_report
+from forerun.include.reports.spec import ClockTime, SourceSpec, WhenPublished, encode_report
+from forerun.include.stores.opening import open_store
 from tests.benchmarks.driver import Benchmark, Cell, Figures, Found, table
 from tests.benchmarks.page import ROOT, SOURCES_PAGE
+from tests.include.sources.published_results import publish
 from tests.kafka_broker import Broker, started
 from tests.postgresql_server import Database
 
@@ -74,7 +82,7 @@ def pinned(source: SourceSpec, folder: Path) -> Figures:
 
 def source(path: str, form: str, **more: Any) -> SourceSpec:
     named = {"name": "t", "path": path, "format": form, "columns": COLUMNS}
-    return SourceSpec(**named, complete_when=ClockTime(), **more)
+    return SourceSpec(**named, **{"complete_when": ClockTime(), **more})
 
 
 @contextmanager
@@ -136,11 +144,73 @@ def lines_of_json(folder: Path) -> Iterator[tuple[SourceSpec, Callable[[range], 
     yield source(str(folder / "in"), "json"), write
 
 
+@contextmanager
+def csv_files(folder: Path) -> Iterator[tuple[SourceSpec, Callable[[range], None]]]:
+    """Files of CSV, eight of them at first."""
+    (folder / "in").mkdir()
+
+    def write(numbers: range) -> None:
+        part = max(1, len(numbers) // 8)
+        for first in range(numbers.start, numbers.stop, part):
+            with (folder / "in" / f"{first}.csv").open("w", newline="") as file:
+                lines = csv.DictWriter(file, list(COLUMNS))
+                lines.writeheader()
+                lines.writerows(map(row, range(first, min(first + part, numbers.stop))))
+
+    yield source(str(folder / "in"), "csv"), write
+
+
+def _arrow(numbers: range) -> pa.Table:
+    """Rows as Parquet has them."""
+    zone, number = dt.UTC, pa.array(numbers, pa.int64())
+    hours = [dt.datetime(2026, 3, 1, each, 15, tzinfo=zone) for each in range(12)]
+    return pa.table({
+        "id": number, "shop": [f"shop {each % 997}" for each in numbers],
+        "amount": pa.array([Decimal(each % 10_000 * 37) / 100 for each in numbers],
+                           pa.decimal128(12, 2)),
+        "at": pa.array([hours[each % 12] for each in numbers], pa.timestamp("us", "UTC")),
+        "note": pa.repeat("a note of some length " * 4, len(numbers)),
+    })  # fmt: skip
+
+
+@contextmanager
+def results(folder: Path) -> Iterator[tuple[SourceSpec, Callable[[range], None]]]:
+    """What another report publishes: each time all of it."""
+    store = open_store(str(folder / "store"))
+
+    def write(numbers: range) -> None:
+        publish(store, "r", DAY, numbers.stop, _arrow(range(numbers.stop)), early=True)
+
+    path = "forerun://report/r/{ds}"
+    yield source(path, "report", complete_when=WhenPublished(), store=store.root), write
+
+
+@contextmanager
+def delta_table(folder: Path, feed: str) -> Iterator[tuple[SourceSpec, Callable[[range], None]]]:
+    """A table of one file, of which then one row in a thousand is updated."""
+    from deltalake import DeltaTable, write_deltalake
+
+    path = str(folder / "t")
+
+    def write(numbers: range) -> None:
+        if numbers.start:
+            DeltaTable(path).update({"note": "'another'"}, predicate="id % 1000 = 0")
+        else:
+            config = {"delta.enableChangeDataFeed": feed}
+            write_deltalake(path, _arrow(numbers), configuration=config)
+
+    yield source(path, "delta", change="changelog"), write
+
+
 PLACES = {
     "a topic": topic,
     "a table of PostgreSQL": database,
     "a table with a slot": partial(database, slot="t"),
     "JSON lines": lines_of_json,
+    "CSV": csv_files,
+    "results of a report": results,
+    "an updated Delta table": partial(delta_table, feed="false"),
+    "one with a change feed": partial(delta_table, feed="true"),
 }
 
 
@@ -170,7 +240,7 @@ def lines(given: argparse.Namespace, found: Found) -> Iterator[str]:
         (name, *(f"{one[pin]['cpu_s']:.2f}" for pin in pins), f"{one['first']['bytes'] / 1e6:.0f}")
         for (name,), one in found.items()
     ]
-    heads = ("", f"{given.rows:,} rows, CPU s", "a thousandth more", "nothing more", "MB kept")
+    heads = ("", f"{given.rows:,} rows, CPU s", "a thousandth", "nothing more", "MB kept")
     yield from table(heads, rows)
 
 

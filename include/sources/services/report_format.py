@@ -114,9 +114,9 @@ def _listed(asked: Asked, day: _Day) -> tuple[list[Raw], Sequence[PinnedFile]]:
     if pointer is None or pointer.version == version:
         return [], day.kept
     come = _changes(pointer, asked, day.kept) if number else None
-    if come is None:
+    if come is None:  # what says that there was nothing stays; what has other rows by now does not
         read = partial(_all_rows, pointer, asked)
-        return [_raw(day, ("", pointer.version), read, pointer.rows)], ()
+        return [_raw(day, ("", pointer.version), read, pointer.rows)], () if number else day.kept
     if not come.num_rows:
         return [], day.kept
     between = (version, pointer.version)

@@ -68,20 +68,27 @@ class _Lines:
         data, self._start = self._start or self._handle.read(size), b""
         text = self._rest + (data or b"\n" * bool(self._rest))  # the last line may lack its end
         end = text.rfind(b"\n") + 1
-        whole, self._rest = text[:end].replace(b'""', b""), text[end:]
-        for pattern, why in (
-            (_EMPTY_LINE, "an empty line"),
-            (_LONE_QUOTE, "a quote within a field that is not doubled"),
-        ):
-            for found in pattern.finditer(whole):
-                at = found.start(1)
-                within = (self._quotes + whole.count(b'"', 0, at)) % 2
-                if pattern is _LONE_QUOTE or not within:
-                    line = self._count + whole.count(b"\n", 0, at) + 1
-                    raise SourceFileError(f"{self._uri}, line {line}: {why}", hint=_DIALECT)
+        whole, self._rest = text[:end], text[end:]
+        # To look for some bytes is many times faster than to look for a pattern.
+        has_quotes = b'"' in whole
+        if has_quotes:
+            whole = whole.replace(b'""', b"")
+            self._refuse(_LONE_QUOTE, whole, "a quote within a field that is not doubled")
+        if whole[:1] in b"\r\n" or b"\n\n" in whole or b"\n\r" in whole:
+            self._refuse(_EMPTY_LINE, whole, "an empty line")
         self._count += whole.count(b"\n")
-        self._quotes += whole.count(b'"')
+        self._quotes += whole.count(b'"') if has_quotes else 0
         return data
+
+    def _refuse(self, pattern: re.Pattern[bytes], whole: bytes, why: str) -> None:
+        """Raise SourceFileError for what is found in these lines, but for an empty line in
+        quotes."""
+        for found in pattern.finditer(whole):
+            at = found.start(1)
+            is_within = (self._quotes + whole.count(b'"', 0, at)) % 2
+            if pattern is _LONE_QUOTE or not is_within:
+                line = self._count + whole.count(b"\n", 0, at) + 1
+                raise SourceFileError(f"{self._uri}, line {line}: {why}", hint=_DIALECT)
 
 
 def _read(

@@ -74,5 +74,9 @@ def test_a_chain_that_cannot_hold_is_said(
 
 def test_a_group_is_refused_that_cannot_hold() -> None:
     late = report("a", deadline="31:00")
+    rule = AssetEvent(uri="forerun://report/a")
+    waits = SourceSpec(name="w", path="/lake/w/{ds}", columns=K, complete_when=rule)
     with pytest.raises(SpecError, match="reads a, which is due only"):
-        ReportGroup(name="g", reports=(late, report("c", result("a"))))
+        ReportGroup(name="g", reports=(late, report("c", waits)))
+    with pytest.raises(SpecError, match="c reads what a publishes, which runs in the same"):
+        ReportGroup(name="g", reports=(report("a"), report("c", result("a"))))
