@@ -66,8 +66,9 @@ def test_a_jvm_that_dies_is_said_and_the_retry_goes_on(tmp_path: Path) -> None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     assert process.returncode == 2, said
-    assert "error: stage:JVM: " in said
-    assert said.rstrip().splitlines()[-1].lstrip().startswith("hint: "), said
+    _, _, after = said.partition("error: stage:JVM: ")
+    # A thread of py4j may say later that its own connection is gone, too.
+    assert after.splitlines()[1].lstrip().startswith("hint: "), said
     assert read_commit(day.store, day.at, 1) is None
     again = start(day, "a2")
     _, said = again.communicate(timeout=240)
