@@ -8,6 +8,7 @@ whose rights decide who may see the report. A report that no DAG has run yet is 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
@@ -22,6 +23,9 @@ from forerun.include.state.layout import SPECS_FOLDER, report_folder
 from forerun.include.state.records import GenerationRecord
 from forerun.include.stores.store import MissingKeyError, StoreReader
 from forerun.planner.errors import ForerunError
+
+_THREADS = 16
+"""So many reports are read at once: a store may have hundreds, each for some requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +60,16 @@ def readers_of(store: StoreReader, report: str) -> tuple[KnownReport, ...]:
 
 def newest_specs(store: StoreReader, reports: Iterable[str]) -> dict[str, ReportSpec]:
     """Return some reports by name, as they were on their newest day: those that can be read."""
-    found = {}
-    for name in reports:
+
+    def read(name: str) -> ReportSpec | None:
         with suppress(ForerunError):
-            if (spec := newest_spec(store, name)) is not None:
-                found[name] = spec
-    return found
+            return newest_spec(store, name)
+        return None
+
+    names = tuple(reports)
+    with ThreadPoolExecutor(_THREADS) as pool:
+        found = zip(names, pool.map(read, names), strict=True)
+        return {name: spec for name, spec in found if spec is not None}
 
 
 def newest_spec(store: StoreReader, report: str) -> ReportSpec | None:

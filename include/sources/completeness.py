@@ -23,7 +23,7 @@ from forerun.include.reports.spec import (
 from forerun.include.reports.values.clock import parse_time
 from forerun.include.sources.files import locate
 from forerun.include.sources.listing import data_files, said
-from forerun.include.sources.services.report_format import published
+from forerun.include.sources.services.report_format import published, store_of_results
 from forerun.include.state.pointers import what_lacks
 
 _MOST_NAMED = 3
@@ -98,8 +98,9 @@ def missing_of_results(source: SourceSpec, rule: WhenPublished, day: date) -> Mi
     """Return what is missing of a source that has the results of another report, or None if the
     whole of each day is published."""
     absent, partly, early = list[str](), list[str](), False
+    store = store_of_results(source.store)
     for path in source.folders_on(day):
-        pointer = published(source.store, path)
+        pointer = published(store, path)
         if pointer is None:
             absent.append(path)
         elif not pointer.complete:

@@ -100,7 +100,7 @@ SOURCES = (
     Mutation(
         "results of reports: a later version is read beside the one before",
         "include/sources/services/report_format.py",
-        "come = _changes(pointer, asked, day.kept) if number else None", "come = None",
+        "come = _changes(pointer, asked, day) if number else None", "come = None",
         suite=("tests/include/sources/test_results_of_reports.py",),
     ),
     Mutation(

@@ -267,7 +267,8 @@ class _Reader:
         ours.setdefault("columns", self._columns(node))
         ours.setdefault("key", list(self._key(node)))
         kept = {"name": name, **ours}
-        if foreign := self._foreign_keys(unique_id, names):
+        foreign = self._foreign_keys(unique_id, names)
+        if foreign and kept.get("change") != "changelog":  # whose rows may go
             kept.setdefault("foreign_keys", foreign)
         types = {name.lower(): str(kind) for name, kind in dict(ours["columns"]).items()}
         if "expectations" not in kept:

@@ -31,7 +31,7 @@ from forerun.include.state.layout import version_folder
 from forerun.include.state.pointers import Pointer, read_published
 from forerun.include.state.records import PinnedFile
 from forerun.include.stores.opening import default_store, open_store
-from forerun.include.stores.store import StoredFile
+from forerun.include.stores.store import Store, StoredFile, StoreReader
 from forerun.planner.algebra.types import parse_type
 from forerun.planner.contract import ColumnSpec
 
@@ -42,17 +42,20 @@ _PATH = re.compile(r"forerun://report/(?P<report>[^/]+)/(?P<day>[0-9]{4}-[0-9]{2
 _ORIGIN = re.compile(r"(?P<path>[^#]+)#(?P<number>[0-9]+) (?P<version>.+)")
 
 
-def published(store: str, path: str) -> Pointer | None:
-    """Return the pointer to what is published of a report for a day, both of which ``path`` names,
-    in the store with this URI (empty for the deployment's own); None if nothing is."""
+def store_of_results(uri: str) -> Store:
+    """Open the store that has the results of other reports; without a URI the deployment's own."""
+    return open_store(uri or default_store())
+
+
+def published(store: StoreReader, path: str) -> Pointer | None:
+    """Return the pointer to what is published of a report for a day, both of which ``path`` names;
+    None if nothing is."""
     found = _PATH.fullmatch(path)
     if found is None:
         raise SourceFileError(
             f"{path} names no day of a report", hint="Write forerun://report/NAME/{ds}."
         )
-    return read_published(
-        open_store(store or default_store()), found["report"], found["day"]
-    ).pointer
+    return read_published(store, found["report"], found["day"]).pointer
 
 
 class ReportFormat(ParquetFormat):
@@ -69,8 +72,9 @@ class ReportFormat(ParquetFormat):
 
         Raises :class:`SourceFileError` for a result that has not the declared columns.
         """
+        store = store_of_results(asked.store)
         days = [
-            _Day(path, published(asked.store, path), _kept(asked, path)) for path in asked.paths
+            _Day(store, path, published(store, path), _kept(asked, path)) for path in asked.paths
         ]
         found = [_listed(asked, day) for day in days]
         raw = [one for added, _ in found for one in added]
@@ -88,9 +92,10 @@ class ReportFormat(ParquetFormat):
 
 @dataclass(frozen=True, slots=True)
 class _Day:
-    """A day of a report: what is published of it, and the files of the last pin that have rows of
-    it."""
+    """A day of a report: what is published of it in a store, and the files of the last pin that
+    have rows of it."""
 
+    store: Store
     path: str
     pointer: Pointer | None
     kept: Sequence[PinnedFile]
@@ -113,9 +118,9 @@ def _listed(asked: Asked, day: _Day) -> tuple[list[Raw], Sequence[PinnedFile]]:
     pointer, (number, version) = day.pointer, day.read
     if pointer is None or pointer.version == version:
         return [], day.kept
-    come = _changes(pointer, asked, day.kept) if number else None
+    come = _changes(pointer, asked, day) if number else None
     if come is None:  # what says that there was nothing stays; what has other rows by now does not
-        read = partial(_all_rows, pointer, asked)
+        read = partial(_all_rows, pointer, asked.columns, day.store)
         return [_raw(day, ("", pointer.version), read, pointer.rows)], () if number else day.kept
     if not come.num_rows:
         return [], day.kept
@@ -155,33 +160,36 @@ def _known_rows(rows: pa.Table, declared: Sequence[ColumnSpec]) -> pa.RecordBatc
 
 
 def _all_rows(
-    pointer: Pointer, asked: Asked, declared: Sequence[ColumnSpec]
+    pointer: Pointer,
+    columns: Sequence[ColumnSpec],
+    store: Store,
+    declared: Sequence[ColumnSpec],
 ) -> pa.RecordBatchReader:
     """Return all rows of a published result, each of which comes once."""
     import pyarrow as pa
 
     names = [column.name for column in declared]
-    held = weighted(_schema(pointer.folder, asked.columns).empty_table(), 1).select(names)
+    held = weighted(_schema(pointer.folder, columns).empty_table(), 1).select(names)
 
     def batches() -> Iterator[pa.RecordBatch]:
-        for rows in _tables(pointer, asked):
+        for rows in _tables(pointer, columns, store):
             yield from weighted(rows, 1).select(names).to_batches()
 
     return pa.RecordBatchReader.from_batches(held.schema, batches())
 
 
-def _changes(pointer: Pointer, asked: Asked, kept: Sequence[PinnedFile]) -> pa.Table | None:
+def _changes(pointer: Pointer, asked: Asked, day: _Day) -> pa.Table | None:
     """The rows that have come since the last pin, each once, or how often each has come or gone, of
     a source whose rows may go; None if some have gone from another one."""
     import pyarrow as pa
 
     schema = _schema(pointer.folder, asked.columns)
-    now = pa.concat_tables([schema.empty_table(), *_tables(pointer, asked)])
-    found = difference(pinned_rows(kept, schema), weighted(now, 1))
+    now = pa.concat_tables([schema.empty_table(), *_tables(pointer, asked.columns, day.store)])
+    found = difference(pinned_rows(day.kept, schema), weighted(now, 1))
     return found if asked.signed else only_come(found)
 
 
-def _tables(pointer: Pointer, asked: Asked) -> Iterator[pa.Table]:
+def _tables(pointer: Pointer, columns: Sequence[ColumnSpec], store: Store) -> Iterator[pa.Table]:
     """Yield the rows of each file that a pointer names, in the declared types.
 
     Raises :class:`SourceFileError` for a file that is not the one that was published, and for one
@@ -189,7 +197,7 @@ def _tables(pointer: Pointer, asked: Asked) -> Iterator[pa.Table]:
     """
     import pyarrow.parquet as pq
 
-    folder, schema = _folder(pointer, asked.store), _schema(pointer.folder, asked.columns)
+    folder, schema = _folder(pointer, store), _schema(pointer.folder, columns)
     for file in pointer.files:
         at = Location(folder.store, f"{folder.key}/{file.name}")
         there = at.store.stat(at.key)
@@ -204,18 +212,18 @@ def _tables(pointer: Pointer, asked: Asked) -> Iterator[pa.Table]:
         )
         if not same:
             raise _not_as_published(pointer, file.name)
-        _check_types(at, there, asked.columns)
+        _check_types(at, there, columns)
         names = {name.lower(): name for name in rows.column_names}
         held = rows.select([names[name.lower()] for name in schema.names])
         yield held.rename_columns(schema.names).cast(schema)
 
 
-def _folder(pointer: Pointer, store: str) -> Location:
+def _folder(pointer: Pointer, store: Store) -> Location:
     """Return where the files of a pointer lie: in the store, which may have moved since, or in a
     folder of a table."""
     key = version_folder(pointer.report, pointer.day, pointer.folder.rpartition("/")[2])
     if pointer.folder.endswith(f"/{key}"):
-        return Location(open_store(store or default_store()), key)
+        return Location(store, key)
     return locate_file(pointer.folder)
 
 
