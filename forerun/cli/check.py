@@ -21,10 +21,10 @@ from forerun.include.engines import ENGINES
 from forerun.include.machine.jvm import java_executable
 from forerun.include.machine.settings import allowed_functions
 from forerun.include.machine.wall_clock import utc_now
-from forerun.include.reports.chain import refuse_late
 from forerun.include.reports.declared import declared_sources
 from forerun.include.reports.front_matter import has_front_matter, read_report_file
 from forerun.include.reports.parameters import Parameter, day_parameters, parse_parameters
+from forerun.include.reports.reports_of_reports import refuse_late
 from forerun.include.reports.spec import ReportSpec, decode_report
 from forerun.include.reports.values.clock import parse_day
 from forerun.include.runs.day_request import sql_of

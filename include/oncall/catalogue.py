@@ -16,7 +16,7 @@ from datetime import date
 from forerun.include.days.generations import claiming_dag, generations, read_spec
 from forerun.include.days.results import read_pointer
 from forerun.include.past.repair import NotRepairableError
-from forerun.include.reports.chain import reports_read
+from forerun.include.reports.reports_of_reports import reports_read
 from forerun.include.reports.spec import ReportSpec
 from forerun.include.reports.values.clock import TimeError, parse_day
 from forerun.include.state.layout import SPECS_FOLDER, report_folder

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 
-from forerun.include.reports.chain import refuse_late
+from forerun.include.reports.reports_of_reports import refuse_late
 from forerun.include.reports.run_policy import RunTime
 from forerun.include.reports.sources.start_when import WithGroup
 from forerun.include.reports.spec import ReportSpec
@@ -75,7 +75,7 @@ class ReportGroup:
                     hint=f"Reports that run together have one {what}: make a group of each.",
                 )
         for one in self.reports:
-            self._check_chain(one)
+            self._check_reading(one)
             self._check_slots(one)
             self._check_results(one)
         if not parse_time(self.patience, "the patience").elapsed:
@@ -84,7 +84,7 @@ class ReportGroup:
                 hint="It is a length of time: write +00:10 for ten minutes.",
             )
 
-    def _check_chain(self, one: ReportSpec) -> None:
+    def _check_reading(self, one: ReportSpec) -> None:
         """Refuse a report that reads another one of the group, which is published only when the
         application is over that both would share."""
         by_name = {other.name: other for other in self.reports}

@@ -110,9 +110,10 @@ SOURCES = (
         suite=("tests/spark/test_report_days.py", "-k", "less_than_it_was"),
     ),
     Mutation(
-        "chains: a report may be due before one that it reads", "include/reports/chain.py",
+        "reports of reports: one may be due before one that it reads",
+        "include/reports/reports_of_reports.py",
         "if before > due:", "if before > due and False:",
-        suite=("tests/include/reports/test_chain.py",),
+        suite=("tests/include/reports/test_reports_of_reports.py",),
     ),
     Mutation(
         "rewritten rows: a restored file counts beside its pin",

@@ -9,6 +9,7 @@ import re
 import shutil
 import threading
 import warnings
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from functools import partial
 
@@ -26,6 +27,7 @@ from forerun.include.oncall.airflow_condition import UnopenedDay
 from forerun.include.oncall.catalogue import spec_of_day
 from forerun.include.past.repair import begin_repair, find_repair
 from forerun.include.reports.run_policy import Retries
+from forerun.include.reports.sources.source import SourceSpec
 from forerun.include.runs.prepare import open_generation
 from forerun.include.state.layout import Generation
 from forerun.include.state.records import OpenedBy
@@ -569,7 +571,13 @@ def test_a_published_day_is_repaired_in_two_steps_each_once(place, tmp_path):
     repaired = computed_repair(place, run["dag_run_id"], tmp_path)
     for task in ("run_3.run", "check", "publish"):
         place.set_task("shown", run["dag_run_id"], task, "skipped")
+    assert "Reports that read this one" not in place.admin.get(REPAIR).text
+    for reader, dag_id in (("reader", "shown"), ("unseen", "nobody_may_see_it")):
+        open_reader(place, reader, dag_id)
     page = place.admin.get(REPAIR)
+    assert "Reports that read this one" in page.text
+    assert f'href="/forerun/days/reader/{DAY}/repair"' in page.text
+    assert "unseen" not in page.text
     assert "adds 2 rows and takes 1 away; 3 rows in all" in page.text
     assert "<td>&lt;c&gt;</td><td>9</td>" in page.text
     assert place.admin.send(REPAIR, kind="publish", token=form).status_code == 409
@@ -586,6 +594,20 @@ def test_a_published_day_is_repaired_in_two_steps_each_once(place, tmp_path):
     log = place.admin.get("/api/v2/eventLogs?dag_id=shown").json()["event_logs"]
     asked = [one["owner"] for one in log if one["event"] == "trigger_dag_run"]
     assert set(asked[-1:]) == {"admin"}, "Airflow's own log says who it was, too"
+
+
+def open_reader(place, name, dag_id):
+    """Open the day of a report that reads what ``shown`` publishes."""
+    store, day = open_store((place.root / "store").as_uri()), date.fromisoformat(DAY)
+    spec = spec_of_day(store, "shown", day)
+    (source,) = spec.sources
+    path = "forerun://report/shown/{ds}"
+    read = SourceSpec(name=source.name, path=path, format="report", columns=source.columns)
+    retries = Retries(count=0, pauses_s=0.0)
+    by = OpenedBy(dag_id=dag_id, run_id="r1", mode="auto", group="", retries=retries)
+    reader = replace(spec, name=name, sources=(read,), expectations=())
+    now = datetime(2026, 3, 2, tzinfo=UTC)
+    open_generation(store.root, reader, day, trigger="r1", now=now, opened_by=by)
 
 
 def computed_repair(place, run_id, folder):

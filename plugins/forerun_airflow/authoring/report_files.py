@@ -15,9 +15,9 @@ from airflow.sdk.exceptions import AirflowFailException
 from forerun.airflow.authoring.dag import progressive_dag
 from forerun.airflow.authoring.dag_file import dag_file, with_text
 from forerun.include.machine.settings import allowed_functions
-from forerun.include.reports.chain import refuse_late
 from forerun.include.reports.dbt.manifest import DbtReport, read_manifest_reports
 from forerun.include.reports.front_matter import ReportFile, read_report_file
+from forerun.include.reports.reports_of_reports import refuse_late
 from forerun.include.reports.spec import ReportSpec, SpecError
 from forerun.include.reports.views import SharedView, read_views
 from forerun.include.reports.views import with_views as put_in

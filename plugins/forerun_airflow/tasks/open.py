@@ -29,8 +29,8 @@ from forerun.airflow.tasks.choosing import choose_again, is_choosing
 from forerun.airflow.tasks.plan import settings_on
 from forerun.airflow.tasks.repairing import open_repair
 from forerun.airflow.tasks.sharing import say_wanted
-from forerun.include.reports.chain import due_too_late, reports_read
 from forerun.include.reports.cluster import Cluster
+from forerun.include.reports.reports_of_reports import due_too_late, reports_read
 from forerun.include.reports.spec import ReportSpec
 
 if TYPE_CHECKING:

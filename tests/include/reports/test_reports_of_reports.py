@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from forerun.include.reports.chain import due_too_late, refuse_late, reports_read
 from forerun.include.reports.group import ReportGroup
 from forerun.include.reports.period import Weekly
+from forerun.include.reports.reports_of_reports import due_too_late, refuse_late, reports_read
 from forerun.include.reports.sources.complete_when import AssetEvent, ClockTime
 from forerun.include.reports.sources.source import SourceSpec
 from forerun.include.reports.spec import DueOn, ReportSpec, RunPolicy, RunTime

@@ -1,4 +1,4 @@
-"""Chains: reports that read what other reports publish, and whether their deadlines fit."""
+"""Reports that read what other reports publish, and whether their deadlines fit."""
 
 from __future__ import annotations
 
