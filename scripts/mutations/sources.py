@@ -104,6 +104,12 @@ SOURCES = (
         suite=("tests/include/sources/test_results_of_reports.py",),
     ),
     Mutation(
+        "results of reports: copies are of versions, whatever they go on from",
+        "include/sources/services/report_format.py",
+        "*(file.uri for file in since)", "str(len(since) > 0), day.read[1] if since else \"\"",
+        suite=("tests/include/sources/test_results_of_reports.py",),
+    ),
+    Mutation(
         "results of reports: what is less than it was is the whole day",
         "include/days/manifests.py",
         "if not isinstance(rule, WhenPublished) or source.name in known:", "if source.name:",

@@ -121,20 +121,20 @@ def _listed(asked: Asked, day: _Day) -> tuple[list[Raw], Sequence[PinnedFile]]:
     come = _changes(pointer, asked, day) if number else None
     if come is None:  # what says that there was nothing stays; what has other rows by now does not
         read = partial(_all_rows, pointer, asked.columns, day.store)
-        return [_raw(day, ("", pointer.version), read, pointer.rows)], () if number else day.kept
+        return [_raw(day, pointer, (), read, pointer.rows)], () if number else day.kept
     if not come.num_rows:
         return [], day.kept
-    between = (version, pointer.version)
-    return [_raw(day, between, partial(_known_rows, come), come.num_rows)], day.kept
+    return [_raw(day, pointer, day.kept, partial(_known_rows, come), come.num_rows)], day.kept
 
 
-def _raw(day: _Day, between: tuple[str, str], read: Read, rows: int) -> Raw:
-    """Rows between two versions of a day, the first of which has no name if it is none."""
-    origin = f"{day.path}#{day.read[0] + 1} {between[1]}"
+def _raw(day: _Day, pointer: Pointer, since: Sequence[PinnedFile], read: Read, rows: int) -> Raw:
+    """Rows that a version of a day has more, or less, than the files of a pin. Another pin may have
+    come to a version by other files: copies are told apart by these."""
+    origin = f"{day.path}#{day.read[0] + 1} {pointer.version}"
     return Raw(
         key=origin,
         origin=origin,
-        identity=(day.path, *between),
+        identity=(day.path, *(file.uri for file in since), "to", pointer.version),
         read=read,
         verify=int,  # what is read is compared with the pointer
         rows=partial(int, rows),

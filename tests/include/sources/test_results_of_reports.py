@@ -164,6 +164,19 @@ def test_days_of_a_range_are_copied_once(store: Store) -> None:
     assert len({f.uri for f in first.files} & {f.uri for f in second.files}) == 2
 
 
+def test_days_that_have_come_to_a_version_by_other_ones_are_apart(store: Store) -> None:
+    """Each day of a range pins a result when it looks, and goes on from what it has pinned. Copies
+    are shared only where that is the same."""
+    spec = source(store, over=Trailing(days_back=3), change="changelog")
+    one, two, three = (DAY + dt.timedelta(days=n) for n in range(3))
+    looks = {8: (two,), 9: (one, two, three), 10: (one, two), 11: (three, two, one)}
+    for version, days in looks.items():
+        publish(store, "sales", DAY, version, table([(version, "a"), (0, "b")]), early=True)
+        for day in days:
+            found = {row: count for row, count in rows(pin(store, spec, day)).items() if count}
+            assert found == {(version, "a"): 1, (0, "b"): 1}
+
+
 def test_the_store_of_a_result_may_be_moved(store: Store, tmp_path: Path) -> None:
     publish(store, "sales", DAY, 1, table([(1, "a")]))
     shutil.move(tmp_path / "store", tmp_path / "elsewhere")
