@@ -24,7 +24,7 @@ from forerun.include.sources.table_difference import (
     pinned_rows,
     weighted,
 )
-from forerun.include.sources.texts.text_types import nested_type
+from forerun.include.sources.texts.text_types import nested_type, schema_of_columns
 from forerun.include.sources.unread import SourceFileError
 from forerun.include.sources.widening import same_type
 from forerun.include.state.layout import version_folder
@@ -32,7 +32,7 @@ from forerun.include.state.pointers import Pointer, read_published
 from forerun.include.state.records import PinnedFile
 from forerun.include.stores.opening import default_store, open_store
 from forerun.include.stores.store import Store, StoredFile, StoreReader
-from forerun.planner.algebra.types import parse_type
+from forerun.planner.algebra.types import DataType
 from forerun.planner.contract import ColumnSpec
 
 if TYPE_CHECKING:
@@ -245,19 +245,20 @@ def _check_types(at: Location, file: StoredFile, columns: Sequence[ColumnSpec]) 
 
 def _schema(where: str, columns: Sequence[ColumnSpec]) -> pa.Schema:
     """The types of Arrow in which the rows of a result are read."""
+
+    def refused(column: ColumnSpec) -> SourceFileError:
+        return SourceFileError(
+            f"{where}, column {column.name}: a result is not read as {column.type}",
+            hint="Leave the column out, or publish it in another type.",
+        )
+
+    return schema_of_columns(columns, _type_of, refused)
+
+
+def _type_of(kind: DataType) -> pa.DataType | None:
     import pyarrow as pa
 
-    fields = []
-    for column in columns:
-        kind = parse_type(column.type)
-        found = pa.binary() if kind.name == "BINARY" else nested_type(kind)
-        if found is None:
-            raise SourceFileError(
-                f"{where}, column {column.name}: a result is not read as {column.type}",
-                hint="Leave the column out, or publish it in another type.",
-            )
-        fields.append((column.name, found))
-    return pa.schema(fields)
+    return pa.binary() if kind.name == "BINARY" else nested_type(kind)
 
 
 def _not_as_published(pointer: Pointer, name: str) -> SourceFileError:

@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from forerun.include.sources.files import Asked, Listing, Location
 from forerun.include.sources.parquet.format import ParquetFormat
 from forerun.include.sources.texts.copied_files import open_text, texts_below
-from forerun.include.sources.texts.text_types import flat_type
+from forerun.include.sources.texts.text_types import flat_type, schema_of_columns
 from forerun.include.sources.unread import SourceFileError
 from forerun.include.stores.store import StoredFile
-from forerun.planner.algebra.types import parse_type
 from forerun.planner.contract import ColumnSpec
 
 if TYPE_CHECKING:
@@ -163,17 +162,14 @@ def _check_header(
 
 def _schema(uri: str, declared: Sequence[ColumnSpec]) -> pa.Schema:
     """Return the types as which Arrow reads the declared columns."""
-    import pyarrow as pa
 
-    fields = []
-    for column in declared:
-        if (found := flat_type(parse_type(column.type))) is None:
-            raise SourceFileError(
-                f"{uri}, column {column.name}: CSV has no values of type {column.type}",
-                hint="Declare STRING, and cast in the query; or write Parquet.",
-            )
-        fields.append((column.name, found))
-    return pa.schema(fields)
+    def refused(column: ColumnSpec) -> SourceFileError:
+        return SourceFileError(
+            f"{uri}, column {column.name}: CSV has no values of type {column.type}",
+            hint="Declare STRING, and cast in the query; or write Parquet.",
+        )
+
+    return schema_of_columns(declared, flat_type, refused)
 
 
 def _bad_row(uri: str, said: str, declared: Sequence[ColumnSpec]) -> SourceFileError:

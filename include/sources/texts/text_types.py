@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from forerun.planner.algebra.nested import element_type, struct_fields
-from forerun.planner.algebra.types import DataType
+from forerun.planner.algebra.types import DataType, parse_type
+from forerun.planner.contract import ColumnSpec
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,3 +50,20 @@ def nested_type(kind: DataType) -> pa.DataType | None:
         fields = [(name, nested_type(inner)) for name, inner in struct_fields(kind)]
         return None if any(inner is None for _, inner in fields) else pa.struct(fields)
     return flat_type(kind)
+
+
+def schema_of_columns(
+    columns: Iterable[ColumnSpec],
+    type_of: Callable[[DataType], pa.DataType | None],
+    refused: Callable[[ColumnSpec], Exception],
+) -> pa.Schema:
+    """Return declared columns in the types that ``type_of`` gives for theirs. Raises what
+    ``refused`` returns for one that it has none for."""
+    import pyarrow as pa
+
+    fields = []
+    for column in columns:
+        if (found := type_of(parse_type(column.type))) is None:
+            raise refused(column)
+        fields.append((column.name, found))
+    return pa.schema(fields)
