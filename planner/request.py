@@ -73,6 +73,8 @@ class Source:
     ``foreign_keys``: of which the author says that a row's parent comes with it or before it.
     ``sample``: rows drawn at random, column by column; of no column or of some, all of one length.
     ``ordered_by``: the column in whose order the author says that rows come, if any.
+    ``panes``: of how many panes its rows are, as of days of a rolling range, where it was verified
+    that rows are taken back with all others of their pane; else 0.
     """
 
     name: str
@@ -88,6 +90,7 @@ class Source:
     stats: tuple[tuple[str, ColumnStats], ...] = ()
     sample: tuple[tuple[str, tuple[SampleValue, ...]], ...] = ()
     ordered_by: str = ""
+    panes: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

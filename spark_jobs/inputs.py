@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from forerun.include.days.manifests import read_manifest
+from forerun.include.days.panes import by_pane
 from forerun.include.reports.sources.changes import in_files
 from forerun.include.sources.changelog import only_adds
 from forerun.include.sources.constants import Constants
@@ -40,6 +41,7 @@ from forerun.planner.contract import (
     SourceInput,
     Stage,
 )
+from forerun.planner.contract.plan_v1 import PANE_COLUMN
 from forerun.planner.errors import ContractError
 from forerun.spark_jobs.changelog import consolidated, with_taken_back
 from forerun.spark_jobs.engine import Engine, Frame, Partition, quoted, text_literal
@@ -215,13 +217,15 @@ def bind_inputs(engine: Engine, store: StoreReader, inputs: Inputs) -> None:
     """Make every view and family of the run readable in SQL under the names of the contract."""
     reads = {table.name: table.reads for table in inputs.plan.sources}
     for view in inputs.sources():
-        source, files = inputs.manifest.source(view.source), inputs.files(view)
+        source = inputs.manifest.source(view.source)
+        files, withdrawn = inputs.files(view), inputs.withdrawn(view)
+        if view.by_pane:
+            source, files, withdrawn = _by_pane(source, files, withdrawn)
         rows = read_files(engine, source, files)
         if source.change == "changelog" and view.version == "snapshot":
             # A source that rewriting has dropped is none of the plan's; the text still names it.
             read = reads.get(view.source, ())
             rows = consolidated(engine, source, rows, once=only_adds(files), reads=read)
-        withdrawn = inputs.withdrawn(view)
         if withdrawn or (source.takes_back and view.version == "delta"):
             gone = read_files(engine, source, withdrawn) if withdrawn else None
             rows = with_taken_back(source, rows, gone)
@@ -230,6 +234,16 @@ def bind_inputs(engine: Engine, store: StoreReader, inputs: Inputs) -> None:
         engine.open_family(family, store.uri(f"{inputs.at.artifacts}/{family.id}"))
         for partition in inputs.partitions(family.id):
             engine.add_partition(family, bound(store, partition))
+
+
+def _by_pane(
+    source: ManifestSource, *deliveries: Sequence[PinnedFile]
+) -> tuple[ManifestSource, tuple[PinnedFile, ...], tuple[PinnedFile, ...]]:
+    """The source with one more column, and what comes and what goes of it with their panes."""
+    panes = dict(source.panes)
+    came, gone = (tuple(by_pane(f, panes, PANE_COLUMN) for f in files) for files in deliveries)
+    columns = (*source.columns, ColumnSpec(name=PANE_COLUMN, type="DATE"))
+    return replace(source, columns=columns), came, gone
 
 
 def read_files(engine: Engine, source: ManifestSource, files: Sequence[PinnedFile]) -> Frame:

@@ -97,6 +97,8 @@ def _read_of(inputs: Inputs, item: SourceInput) -> Iterator[object]:
     files = tuple((f.uri, f.size, f.identity) for f in inputs.files(item))
     source = inputs.manifest.source(item.source)
     yield item.view, source.columns, source.change, files
+    if item.by_pane:
+        yield source.panes
     if gone := tuple((f.uri, f.size, f.identity) for f in inputs.withdrawn(item)):
         yield gone
 

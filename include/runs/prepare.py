@@ -17,6 +17,7 @@ from forerun.include.days.generations import claim_name, generations, latest_gen
 from forerun.include.days.handle import Day
 from forerun.include.days.ledger import read_history, record_history
 from forerun.include.days.manifests import DayClosedError, day_closed, manifest_of
+from forerun.include.days.panes import with_panes
 from forerun.include.days.publishing import (
     FailedCheck,
     NotPublishedError,
@@ -303,7 +304,7 @@ def ask_for_run(day: Day, run: int, **asking: Unpack[Asking]) -> AskedRun | Prep
     pinned = _pinned(manifest, pins)
     # The day's own engine, which may do this run after all, has to read what is gone on from.
     own, lost = settings.prices.buckets, asking.get("lost", ())
-    request = going_on(request, inherited, day, pinned, lost, buckets=own)
+    request = with_panes(going_on(request, inherited, day, pinned, lost, buckets=own), manifest)
     request = _by_what_is_known(day, request, history, pins, holds)
     tiny = bytes_at_hand(pins, chain) < TINY_BYTES
     heirs = 0 if by_itself else spec.policy.inherit_days - inherited.days

@@ -181,9 +181,9 @@ class Fence:
 class ManifestSource:
     """A source of a run: its pin, the base run's pin ("" for none), what is declared of it.
 
-    ``withdrawn``: files that the base run has read and this one's pin does not have, as a repair
-    can still read them. Their rows are taken back, so the delivery has a weight for each row; so
-    it has where rows are taken back on other days (``takes_back``)."""
+    ``withdrawn``: files that the base run has read and this one's pin does not have, as they can
+    still be read. Their rows are taken back: a delivery has a weight for each row, also where that
+    is for other days (``takes_back``). ``panes``: the :mod:`forerun.include.days.panes`."""
 
     name: str
     pin: str
@@ -196,12 +196,12 @@ class ManifestSource:
     key: tuple[str, ...] = ()
     withdrawn: tuple[PinnedFile, ...] = later(())
     takes_back: bool = later(False)
+    panes: tuple[tuple[str, str], ...] = later(())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """The pins that run ``run`` reads. The first manifest put stays: a retried plan task gets it
-    back.
+    """The pins that run ``run`` reads. The first manifest put stays: a retry gets it back.
 
     ``base`` is the last committed run when this one was planned, 0 for none. ``final`` says that
     the run must make the result; ``expectations`` are those of the result. ``incomplete``: sources

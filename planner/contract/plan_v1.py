@@ -7,7 +7,8 @@ Names inside stage SQL: the snapshot of source ``s`` is the view ``s``, its deli
 of this run has over the pin of the run's base) is ``s__delta``, and a family is the table named by
 its id, with one extra column ``__run INT``, the run that wrote the row. A signed family has a
 column ``__w BIGINT``: how often the row is added (positive) or taken back (negative). So has the
-delivery of a source whose deliveries take rows back.
+delivery of a source whose deliveries take rows back. The views ``s__by_pane`` and
+``s__delta__by_pane`` have a column ``__pane DATE`` more.
 
 A field may be added to this version as a :func:`later` one, with the default that plans without it
 have always meant, so that the plans of a day that is under way are still read. Whatever changes the
@@ -25,6 +26,8 @@ PlanMethod = Literal["incremental", "batch", "own-batch"]
 """What a plan does, see :class:`Plan`."""
 RUN_COLUMN = "__run"
 WEIGHT_COLUMN = "__w"
+PANE_COLUMN = "__pane"
+"""The pane of a row: a day of a rolling range, whose rows leave it together."""
 DAY_COLUMN = "__day"
 """The number of the day, in what is computed for many days at once and in the sources that differ
 by day."""
@@ -138,11 +141,13 @@ class BorrowedFrom:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceInput:
-    """The stage reads view ``view``: the pinned files of a source, all or the delivery only."""
+    """The stage reads view ``view``: the pinned files of a source, all or the delivery only.
+    ``by_pane``: each row with its pane."""
 
     view: str
     source: str
     version: Literal["snapshot", "delta"]
+    by_pane: bool = later(False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

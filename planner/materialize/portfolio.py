@@ -233,6 +233,7 @@ class _MethodSearch:
             request.repairable,
             small_columns(request.sources),
             ordered,
+            frozenset(source.name for source in request.sources if source.panes),
         )
         self._explored = explore(relation, scope, trees, rules, self._ids)
         self._space = Space(

@@ -29,6 +29,7 @@ class ExplorationScope:
     foreign keys of which runs can verify what rules rely on. ``repairable`` is that of
     :class:`forerun.planner.request.PlanRequest`. ``small`` are columns of BIGINT, each with its
     source, whose sums do not overflow; ``ordered`` those in whose order rows are declared to come.
+    ``paned`` are the names of the sources that have panes.
     """
 
     growing: frozenset[str]
@@ -40,6 +41,7 @@ class ExplorationScope:
     repairable: bool = False
     small: frozenset[tuple[str, str]] = frozenset()
     ordered: frozenset[tuple[str, str]] = frozenset()
+    paned: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,8 @@ def _rewrite(
 ) -> None:
     """Add the other forms of the query to its memo; each tree rule starts from the last form."""
     form, query = relation, next(memo.alternatives(root)).id
-    known = Known(scope.growing, ids_of(relation, scope.small))
+    small = ids_of(relation, scope.small)
+    known = Known(scope.growing, small, scope.retracting, scope.paned)
     for rule in rewrites:
         first = len(memo.expressions)
         if isinstance(rule, TreeRule):

@@ -45,6 +45,7 @@ from forerun.planner.memo.reference import Stamped
 from forerun.planner.memo.relying import Relying
 from forerun.planner.sql.frontend import Query
 from forerun.planner.sql.printing.printer import to_sql
+from forerun.planner.sql.printing.views import has_panes, view_name
 from forerun.planner.stages.flawed import result_output, written_for
 from forerun.planner.stages.in_run import in_run
 from forerun.planner.stages.small_sides import SmallSides, is_known
@@ -197,10 +198,12 @@ class StageBuilder:
             if isinstance(node, StateRead):
                 views[node.family] = FamilyInput(family=node.family)
             elif isinstance(node, Scan) and not self._sides.is_read_by(node):
-                delta = node.version is Version.DELTA
-                view = f"{node.source}__delta" if delta else node.source
+                view = view_name(node)
                 views[view] = SourceInput(
-                    view=view, source=node.source, version="delta" if delta else "snapshot"
+                    view=view,
+                    source=node.source,
+                    version="delta" if node.version is Version.DELTA else "snapshot",
+                    by_pane=has_panes(node),
                 )
         return tuple(views[name] for name in sorted(views))
 

@@ -45,8 +45,9 @@ from forerun.planner.stats.few_values import most_values
 from forerun.planner.stats.group_values import of_group
 from forerun.planner.stats.joins import join_estimate
 from forerun.planner.stats.nested_parts import made_columns, made_rows, of_drawn, part_estimate
-from forerun.planner.stats.sample import Sample, counted_stats, share
+from forerun.planner.stats.sample import Sample, share
 from forerun.planner.stats.selectivity import selectivity
+from forerun.planner.stats.source_columns import source_columns
 from forerun.planner.stats.values import (
     MANY_DISTINCT,
     ColumnEstimate,
@@ -126,17 +127,7 @@ class Estimator:
 
     def _of_source(self, source: Source) -> Mapping[str, ColumnEstimate]:
         if source.name not in self._whole:
-            stats = {**dict(source.stats), **counted_stats(source)}
-            unique = {key[0] for key in source.keys if len(key) == 1}
-            self._whole[source.name] = {
-                column.name: of_source(
-                    stats.get(column.name, ColumnStats()),
-                    column.type,
-                    float(source.rows),
-                    column.name in unique,
-                )
-                for column in source.columns
-            }
+            self._whole[source.name] = source_columns(source)
         return self._whole[source.name]
 
 

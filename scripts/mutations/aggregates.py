@@ -10,7 +10,7 @@ _COUNTED = ("tests/properties/test_rule_values.py", "-k", "CountedValues")
 AGGREGATES = (
     Mutation(
         "aggregate: the hidden count dropped", f"{_RULES}/aggregate.py",
-        "    if node.keys and signed:\n", "    if node.keys and not signed:\n",
+        "    if node.keys and some_go:\n", "    if node.keys and not some_go:\n",
     ),
     Mutation(
         "aggregate: the old value of a group not taken back", f"{_RULES}/aggregate.py",

@@ -6,7 +6,38 @@ from scripts.mutations.mutation import Mutation
 
 _DECIDED = ("tests/include/days/test_inheriting.py",)
 _EXECUTED = ("tests/spark/test_rolling_days.py", "-k", "see_most")
+_PANES = ("tests/include/days/test_panes.py",)
+_BY_PANE = ("tests/properties/test_delta_laws.py", "-k", "by-pane")
+_CORRECTED = ("tests/spark/test_rolling_days.py", "-k", "in_part")
 INHERITING = (
+    Mutation(
+        "panes: a corrected day goes in part", "include/days/panes.py",
+        "() if any(pane_of(file, there) in gone for file in pin.files) else panes", "panes",
+        suite=_CORRECTED,
+    ),
+    Mutation(
+        "panes: a file of no day", "include/days/panes.py",
+        "if any(pane_of(file, there) is None for file in files):", "if False:", suite=_PANES,
+    ),
+    Mutation(
+        "panes: a folder of several days", "include/days/panes.py",
+        "if source.path_on(each - timedelta(days=1)) == folder or known", "if known",
+        suite=_PANES,
+    ),
+    Mutation(
+        "panes: what has gone is still there", "planner/rules/incremental/panes.py",
+        "_must_states(node), ids, some_go=True)", "_must_states(node), ids, some_go=False)",
+        suite=_BY_PANE,
+    ),
+    Mutation(
+        "panes: a row that comes twice counts once", "planner/rules/incremental/panes.py",
+        "            if state.weighted is not None:\n", "            if False:\n", suite=_BY_PANE,
+    ),
+    Mutation(
+        "panes: below a join with what grows", "planner/rules/explore/pane_groups.py",
+        "node.kind in _ONE_SIDED and not sources(node.right) & self.growing",
+        "node.kind in _ONE_SIDED", suite=("tests/planner/rules/explore/test_pane_groups.py",),
+    ),
     Mutation(
         "inherit: a table that changed stays", "include/runs/inheriting.py",
         'return source.arrival == "growing" and not gone', "return True", suite=_DECIDED,

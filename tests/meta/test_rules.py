@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from forerun.planner.rules.explore.catalog import EXPLORE
 from forerun.planner.rules.incremental.catalog import INCREMENTAL
 from forerun.planner.rules.methods.catalog import METHODS, rule_names
 from forerun.planner.rules.normalize.driver import RULE_NAMES
@@ -26,13 +25,14 @@ GOLDENS = sorted(Path(ROOT / "tests" / "plans").rglob("*.test"))
 BY_ROWS = {
     # Each golden of a normal form compares answers on random rows.
     "tests/plans/normalize/test_normalize.py": RULE_NAMES,
-    "tests/planner/rules/explore/test_counted_nulls.py": (EXPLORE[0].name,),
-    "tests/planner/rules/explore/test_magic_sets.py": (EXPLORE[1].name,),
-    "tests/planner/rules/explore/test_eager_aggregate.py": (EXPLORE[2].name,),
-    "tests/planner/rules/explore/test_grouped_partners.py": (EXPLORE[3].name,),
-    "tests/planner/rules/explore/test_same_group.py": (EXPLORE[5].name,),
-    "tests/planner/rules/explore/test_reduced_partners.py": (EXPLORE[6].name,),
-    "tests/planner/rules/explore/test_fused_aggregates.py": (EXPLORE[7].name,),
+    "tests/planner/rules/explore/test_counted_nulls.py": ("CountedNulls",),
+    "tests/planner/rules/explore/test_pane_groups.py": ("PaneGroups",),
+    "tests/planner/rules/explore/test_magic_sets.py": ("MagicSet",),
+    "tests/planner/rules/explore/test_eager_aggregate.py": ("EagerAggregate",),
+    "tests/planner/rules/explore/test_grouped_partners.py": ("GroupedPartners",),
+    "tests/planner/rules/explore/test_same_group.py": ("JoinGroupsOnce",),
+    "tests/planner/rules/explore/test_reduced_partners.py": ("ReducedPartners",),
+    "tests/planner/rules/explore/test_fused_aggregates.py": ("FusedAggregates",),
     "tests/properties/test_delta_laws.py": tuple(rule.name for _, rule, *_ in LAWS),
     "tests/properties/test_rule_values.py": tuple(rule.name for rule, *_ in RULES),
     "tests/properties/test_memo_values.py": test_memo_values.HOLDS,  # which shows that they fire

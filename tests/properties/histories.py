@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
 
 from forerun.planner.algebra.relational import Scan
-from forerun.planner.algebra.types import BIGINT, DOUBLE, STRING, Column, ColumnId, decimal
+from forerun.planner.algebra.types import (
+    BIGINT,
+    DATE,
+    DOUBLE,
+    STRING,
+    Column,
+    ColumnId,
+    decimal,
+)
+from forerun.planner.contract.plan_v1 import PANE_COLUMN
 from tests.oracles.values import Row
 
 KEY, GROUP, NUMBER, MONEY, REAL = "key", "grp", "number", "money", "real"
@@ -77,3 +87,21 @@ def random_history(
                 delta.append((random_row(rng), 2))
         deltas.append(delta)
     return History(source, columns_of(first_id), deltas, signed, changing)
+
+
+def paned_history(rng: random.Random, source: str, first_id: int, runs: int) -> History:
+    """Rows come to a pane that is new or still there; now and then one goes, with all its rows."""
+    columns = (*columns_of(first_id), Column(ColumnId(first_id + len(TYPES)), PANE_COLUMN, DATE))
+    deltas: list[list[tuple[Row, int]]] = []
+    there: list[date] = []
+    for run in range(runs):
+        delta: list[tuple[Row, int]] = []
+        if run and there and rng.random() < 0.7:
+            gone = there.pop(0)
+            held = History(source, (), deltas, True, True).rows(run)
+            delta += [(row, -1) for row in held if row[-1] == gone]
+        there.append(date(2026, 3, 1 + run))
+        for _ in range(rng.randint(0, 5)):
+            delta.append(((*random_row(rng), rng.choice(there)), rng.choice((1, 1, 1, 2))))
+        deltas.append(delta)
+    return History(source, columns, deltas, signed=True, changing=True)

@@ -43,7 +43,8 @@ from forerun.planner.algebra.types import (
     Column,
     ColumnId,
 )
-from forerun.planner.rules.incremental import aggregate, join, linear, outer_join
+from forerun.planner.contract.plan_v1 import PANE_COLUMN
+from forerun.planner.rules.incremental import aggregate, join, linear, outer_join, panes
 from forerun.planner.rules.incremental.catalog import INCREMENTAL
 from forerun.planner.rules.incremental.rule import (
     Applies,
@@ -55,7 +56,16 @@ from forerun.planner.rules.incremental.rule import (
 from forerun.planner.tvr.signed import ColumnIds, Signed, consolidate
 from tests.oracles.interpreter import FamilyData, Inputs, SourceData, evaluate
 from tests.oracles.values import Row, row_key
-from tests.properties.histories import GROUP, KEY, MONEY, NUMBER, REAL, History, random_history
+from tests.properties.histories import (
+    GROUP,
+    KEY,
+    MONEY,
+    NUMBER,
+    REAL,
+    History,
+    paned_history,
+    random_history,
+)
 from tests.selection import few
 
 RUNS = 4
@@ -345,6 +355,15 @@ def aggregate_of(*names: str, keys: bool = True) -> Any:
     return build
 
 
+def by_pane(*names: str) -> Any:
+    def build(rng: random.Random, histories: list[History]) -> Relation:
+        node = aggregate_of(*names)(rng, histories)
+        pane = column(histories[0], PANE_COLUMN)
+        return Aggregate(node.input, (pane, *node.keys), node.calls)
+
+    return build
+
+
 def _random_call(rng: random.Random, history: History, name: str) -> AggregateCall:
     where = random_predicate(rng, history) if rng.random() < 0.25 else None
     if name == "count" and rng.random() < 0.4:
@@ -425,6 +444,8 @@ LAWS: list[tuple[str, DeltaRule, Any, tuple[bool, ...], tuple[bool, ...]]] = [
     ("affected-moments", aggregate.AFFECTED, aggregate_of(*MOMENTS, *TRUTHS), ONE, ONE),
     ("affected", aggregate.AFFECTED, aggregate_of("min", "max", "sum", "count"), ONE, ONE),
     ("affected-reals", aggregate.AFFECTED, aggregate_of("sum_real", "avg_real"), ONE, ONE),
+    ("by-pane", panes.BY_PANE, by_pane("min", "max", "sum", "count"), ONE, ONE),
+    ("by-pane-reals", panes.BY_PANE, by_pane("sum_real", "avg_real", *TRUTHS), ONE, ONE),
 ]
 
 
@@ -434,7 +455,9 @@ def test_old_plus_delta_is_new(name, rule, build, changing, signed):
     for seed in range(CASES):
         rng = random.Random(f"{name}-{seed}")
         histories = [
-            random_history(
+            paned_history(rng, f"s{i}", 100 * (i + 1), RUNS)
+            if rule is panes.BY_PANE
+            else random_history(
                 rng,
                 f"s{i}",
                 100 * (i + 1),

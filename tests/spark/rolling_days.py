@@ -20,7 +20,7 @@ from forerun.include.runs import prepare as days
 from forerun.include.runs.prepare import publish_result
 from forerun.include.runs.stored_plan import StoredPlan
 from forerun.include.state.inherited import read_inherited
-from forerun.planner.contract import FamilyInput
+from forerun.planner.contract import FamilyInput, SourceInput, Stage
 from forerun.planner.cost.prices import SPARK
 from forerun.planner.request import Settings, TimePoint
 from forerun.spark_jobs.executor import execute
@@ -31,17 +31,22 @@ from tests.spark.days import rows_of
 from tests.spark.repaired_days import changed_rows, new_rows, rows_of_file
 from tests.spark.stored_days import DAY, StoredDay, pretended, write_rows
 
-RANGE, MOST_IN_A_ROW = 4, 5
+MOST_IN_A_ROW = 5
 
 
 @dataclass(frozen=True)
 class RollingDays(StoredDay):
     """One case, whose growing tables have rows of each day in a folder of its own. ``forced``: what
-    is inherited is read wherever it can be, else where that is cheaper."""
+    is inherited is read wherever it can be, else where that is cheaper. ``corrected``: how likely a
+    file of an earlier day is changed. ``of_few_values``: so the tables are, many rows as they are
+    said to have. ``length``: the days of the range."""
 
     seed: int = 0
     count: int = 7
     forced: bool = True
+    corrected: float = 0.4
+    of_few_values: bool = False
+    length: int = 4
 
     def check(self) -> Counter[str]:  # type: ignore[override]
         """Run the days; each result is that of the plain query over the range as it is then.
@@ -63,7 +68,7 @@ class RollingDays(StoredDay):
         spec = self._spec(self.case.runs)
         days.open_generation(store_uri, spec, day, trigger="first", now=_now(day))
         handle = Day.of(store_uri, spec, day, "1")
-        if rng.random() < 0.4:
+        if rng.random() < self.corrected:
             found[self._correct(day, rng)] += 1
         for run in range(1, self.case.runs + 1):
             self._bring(day, run, rng)
@@ -84,6 +89,7 @@ class RollingDays(StoredDay):
                     if isinstance(item, FamilyInput)
                 }
                 found["reads what is inherited"] += bool(read & families)
+                found["by pane"] += bool(_by_pane(plan.plan.run.stages) and read & families)
         assert commit is not None
         self._check_rows(handle, commit.result)
         inherited = read_inherited(handle.store, handle.at)
@@ -110,17 +116,19 @@ class RollingDays(StoredDay):
 
     def _prepared(self, handle: Day, run: int, lost: tuple[str, ...]) -> days.PreparedRun:
         runs = self.case.runs
-        there = 1.0 - 1.0 / RANGE
+        there = 1.0 - 1.0 / self.length
         points = tuple(
-            TimePoint(weight=0.25 + (at - 1) / runs, arrived=there + at / runs / RANGE)
+            TimePoint(weight=0.25 + (at - 1) / runs, arrived=there + at / runs / self.length)
             for at in range(1, runs + 1)
         )
         early = "early" if self.forced else "cost"
         known = ENGINES[self.engine.name].prices
         prices = replace(SPARK, buckets=self.engine.has_buckets, flaws=known.flaws)
         settings = Settings(temporal=early, buckets=2, prices=prices, **effort(self.case))
+        settings = replace(settings, rules_off=self.case.off)
         said = {name: table.said for name, table in self.case.tables.items()}
-        with mock.patch.object(day_request, "to_source", partial(pretended, said=said)):
+        as_said = partial(pretended, said=said, of_few_values=self.of_few_values)
+        with mock.patch.object(day_request, "to_source", as_said):
             return days.prepare_run(
                 handle, run, now=_now(handle.date), method="progressive", points=points,
                 settings=settings, lost=lost,
@@ -135,7 +143,7 @@ class RollingDays(StoredDay):
     def _correct(self, day: dt.date, rng: random.Random) -> str:
         """Change a file of a day of the range that is over; return how."""
         growing = [name for name, table in self.case.tables.items() if table.changing]
-        name, back = rng.choice(growing), rng.randint(1, RANGE - 1)
+        name, back = rng.choice(growing), rng.randint(1, self.length - 1)
         folder = self._folder(name, day - dt.timedelta(days=back))
         files = sorted(folder.glob("*.parquet")) if folder.exists() else []
         how = rng.choice(("new", "changed", "vanished")) if files else "new"
@@ -159,7 +167,7 @@ class RollingDays(StoredDay):
     def _there(self, name: str, table: TableCase, day: dt.date) -> list[Row]:
         if not table.changing:
             return table.rows(1)
-        folders = [self._folder(name, day - dt.timedelta(days=back)) for back in range(RANGE)]
+        folders = [self._folder(name, day - dt.timedelta(days=back)) for back in range(self.length)]
         files = sorted(path for folder in folders for path in folder.glob("*.parquet"))
         return [row for path in files for row in rows_of_file(path)]
 
@@ -174,7 +182,12 @@ class RollingDays(StoredDay):
         source = super()._source(name, table)
         if not table.changing:
             return source
-        return replace(source, path=f"{source.path}/{{ds}}", over=Trailing(days_back=RANGE))
+        return replace(source, path=f"{source.path}/{{ds}}", over=Trailing(days_back=self.length))
+
+
+def _by_pane(stages: tuple[Stage, ...]) -> bool:
+    given = (item for stage in stages for item in stage.inputs)
+    return any(isinstance(item, SourceInput) and item.by_pane for item in given)
 
 
 def _now(day: dt.date) -> dt.datetime:

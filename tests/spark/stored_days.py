@@ -204,9 +204,16 @@ def _signed(table: TableCase, run: int) -> tuple[Row, ...]:
 
 
 def pretended(
-    source: SourceSpec, pin: Pin, arrived: float, said: Mapping[str, int] | None = None
+    source: SourceSpec,
+    pin: Pin,
+    arrived: float,
+    said: Mapping[str, int] | None = None,
+    *,
+    of_few_values: bool = False,
 ) -> Source:
-    """A large source that turns out larger from pin to pin; of as many rows as are ``said``."""
+    """A large source that turns out larger from pin to pin; of as many rows as are ``said``. What
+    its files say of its columns stays true of those ``of_few_values``."""
     much = pin.number**2 * (said or {}).get(source.name, ROWS)
     found = to_source(source, pin, arrived)
-    return replace(found, rows=much, bytes=BYTES // ROWS * much, stats=())
+    stats = found.stats if of_few_values else ()
+    return replace(found, rows=much, bytes=BYTES // ROWS * much, stats=stats)

@@ -3,24 +3,43 @@ comes, leaves the range and is corrected in it."""
 
 from __future__ import annotations
 
+import datetime as dt
+import random
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from forerun.include.reports.spec import SourceSpec
 from forerun.spark_jobs.engine import Engine
 from forerun.spark_jobs.engines.sail import SailEngine
 from forerun.spark_jobs.failures import StageError
-from tests.properties.cases import Case
+from tests.oracles.values import Row
+from tests.properties.cases import Case, QueryCase, Select, TableCase
 from tests.properties.chunks import starts
 from tests.properties.engines import PlainSailEngine, PlainSparkEngine
 from tests.properties.execute import RefusedError
 from tests.properties.generate import random_case
 from tests.properties.sessions import sail_session
+from tests.properties.test_aggregate_days import COLUMNS, table
+from tests.selection import few
 from tests.spark.rolling_days import RollingDays
+from tests.spark.stored_days import DAY
 from tests.spark.test_repaired_days import SAIL_FAILS, on_sail
 
-CHUNK, ON_SPARK = 4, 2
+CHUNK, ON_SPARK = 8, 2
+THIRD = DAY + dt.timedelta(days=2)
+PANED = {
+    "extremes": "SELECT g, max(n) AS most, min(x) AS least, count(*) AS c, sum(k) AS s FROM t0 "
+    "GROUP BY g",
+    "of-all": "SELECT max(x) FILTER (WHERE b) AS most, avg(x) AS a, bool_or(b) AS o FROM t0",
+    "joined": "SELECT c.g, max(a.n + c.n) AS most, sum(a.x) AS s FROM t0 a JOIN still c "
+    "ON a.k = c.k WHERE a.n > -2 GROUP BY c.g",
+    "nested": "SELECT most, count(*) AS c FROM (SELECT g, k, max(n) AS most FROM t0 GROUP BY g, k) "
+    "q GROUP BY most",
+}
+"""Texts of which days are kept by pane: their functions take no row back."""
 SHARP = (74_001, 74_003, 74_009)
 """Days whose results are others if what was kept is left out, counted or taken back wrongly."""
 
@@ -65,6 +84,87 @@ def test_days_that_see_most_equal_batch_on_sail(sail: SailEngine, tmp_path: Path
     cases = [on_sail(random_case(seed, "grouped", for_sail=True))]
     found = check_rolling(cases, tmp_path, sail, PlainSailEngine(sail_session()), seed)
     assert found["1 in a row"]
+
+
+def paned_days(
+    name: str, seed: int, folder: Path, engine: Engine, plain: PlainSailEngine | PlainSparkEngine
+) -> Counter[str]:
+    """Days of tables of which many rows are said to have few values, so that panes pay."""
+    rng = random.Random(f"{name}-{seed}")
+    still = replace(table(rng, takes_back=False), changing=False)
+    tables = {"t0": replace(table(rng, takes_back=False), said=10**8), "still": still}
+    query = QueryCase((Select(("1",), "t0"),), outer=PANED[name])
+    case = Case(f"{name}-{seed}", tables, query, 1, early=True)
+    days = RollingDays(
+        case, folder, engine, plain, seed=seed, count=12, corrected=0.3,
+        of_few_values=True, length=7,
+    )  # fmt: skip
+    return days.check()
+
+
+@pytest.mark.parametrize("start", few((0, 4, 8), 1))
+@pytest.mark.parametrize("name", PANED)
+def test_days_kept_by_pane_equal_batch_on_sail(
+    sail: SailEngine, tmp_path: Path, name: str, start: int
+):
+    plain, found = PlainSailEngine(sail_session()), Counter[str]()
+    for seed in range(start, start + 4):
+        found += paned_days(name, seed, tmp_path / f"{seed}", sail, plain)
+    assert found["by pane"] >= 3
+    assert found["changed"] + found["vanished"]
+
+
+class CorrectedDays(RollingDays):
+    """Seven rows of CSV each day, of which one on the third day is the most, until the sixth. What
+    was copied of the file that is corrected can still be read, so it can be taken back."""
+
+    def _bring(self, day: dt.date, run: int, rng: random.Random) -> None:
+        self._deliver(day, _rows(day))
+
+    def _correct(self, day: dt.date, rng: random.Random) -> str:
+        if day != THIRD + dt.timedelta(days=3):
+            return ""
+        self._deliver(THIRD, _rows(THIRD, most=6))
+        return "changed"
+
+    def _deliver(self, day: dt.date, rows: tuple[Row, ...]) -> None:
+        folder = self._folder("t0", day)
+        folder.mkdir(parents=True, exist_ok=True)
+        names = ",".join(name for name, _ in COLUMNS)
+        lines = (",".join(str(value).lower() for value in row) for row in rows)
+        (folder / "all.csv").write_text("\n".join((names, *lines)) + "\n")
+
+    def _there(self, name: str, table: TableCase, day: dt.date) -> list[Row]:
+        most = 100 if day < THIRD + dt.timedelta(days=3) else 6
+        days = (day - dt.timedelta(days=back) for back in range(self.length))
+        return [row for each in days if each >= DAY for row in _rows(each, most)]
+
+    def _source(self, name: str, table: TableCase) -> SourceSpec:
+        return replace(super()._source(name, table), format="csv")
+
+
+def _rows(day: dt.date, most: int = 100) -> tuple[Row, ...]:
+    top = most if day == THIRD else 5
+    return tuple((n, "a", n if n else top, 0.5, True) for n in range(7))
+
+
+def test_a_corrected_day_is_not_taken_back_in_part(sail: SailEngine, tmp_path: Path):
+    """What is kept of the third day has the most that is corrected, and cannot follow."""
+    empty = TableCase(COLUMNS, True, ((),), said=10**8)
+    query = QueryCase((Select(("1",), "t0"),), outer="SELECT g, max(n) AS most FROM t0 GROUP BY g")
+    case = Case("corrected", {"t0": empty}, query, 1, early=True)
+    days = CorrectedDays(
+        case, tmp_path, sail, PlainSailEngine(sail_session()), count=7, corrected=1.0, length=8,
+        of_few_values=True,
+    )  # fmt: skip
+    found = days.check()
+    assert found["changed"] == 1
+    assert found["by pane"] >= 3
+
+
+@pytest.mark.spark
+def test_days_kept_by_pane_equal_batch_on_spark(sessions, tmp_path: Path):
+    assert paned_days("of-all", 0, tmp_path, *sessions)["by pane"] >= 3
 
 
 @pytest.mark.spark

@@ -97,3 +97,13 @@ def partial_state(call: AggregateCall, signed: bool) -> State | Reason:
     if signed and (known.retraction is Retraction.NONE or known.is_rounded(given)):
         return Reason.RETRACTING_INPUT
     return known.state(call, signed)
+
+
+def state_by_pane(call: AggregateCall) -> State | Reason:
+    """The partial state of a call over groups of which all rows go, or none; or why it has none.
+    Where a row counts more than once, a state has to be one that can be multiplied, unless what
+    comes twice changes nothing."""
+    state = partial_state(call, signed=False)
+    if isinstance(state, State) and state.weighted is None and function(call.name).duplicates:
+        return Reason.RETRACTING_INPUT
+    return state

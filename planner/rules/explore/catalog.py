@@ -19,6 +19,7 @@ from forerun.planner.rules.explore.fused_aggregates import fuse_aggregates
 from forerun.planner.rules.explore.grouped_partners import OUTER, group_partners
 from forerun.planner.rules.explore.join_orders import add_orders
 from forerun.planner.rules.explore.magic_sets import restrict_groups
+from forerun.planner.rules.explore.pane_groups import group_by_pane
 from forerun.planner.rules.explore.reduced_partners import reduce_partners
 from forerun.planner.rules.explore.same_group import join_groups_once
 from forerun.planner.rules.join_block import ORDER
@@ -29,11 +30,14 @@ from forerun.planner.tvr.signed import ColumnIds
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Knowledge of a query's sources: the names of those that grow, and the columns of BIGINT whose
-    sums do not overflow (:mod:`forerun.planner.rules.explore.small_sums`)."""
+    """Knowledge of a query's sources: the names of those that grow, of those of them of which rows
+    are taken back, and of those that have panes; and the columns of BIGINT whose sums do not
+    overflow (:mod:`forerun.planner.rules.explore.small_sums`)."""
 
     growing: frozenset[str]
     small: frozenset[ColumnId] = frozenset()
+    retracting: frozenset[str] = frozenset()
+    paned: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,16 @@ class BlockRule:
 
 def _count_nulls(relation: Relation, ids: ColumnIds, known: Known) -> Relation | None:
     return count_nulls(relation, ids, known.growing)
+
+
+def _group_by_pane(relation: Relation, ids: ColumnIds, known: Known) -> Relation | None:
+    return group_by_pane(
+        relation,
+        ids,
+        growing=known.growing,
+        retracting=known.retracting,
+        paned=known.paned,
+    )
 
 
 def _restrict_groups(relation: Relation, ids: ColumnIds, known: Known) -> Relation | None:
@@ -99,6 +113,7 @@ _MOST_JOINS_ABOVE = 4
 ExploreRule = TreeRule | BlockRule
 EXPLORE: tuple[ExploreRule, ...] = (
     TreeRule("CountedNulls", _count_nulls),
+    TreeRule("PaneGroups", _group_by_pane),
     TreeRule("MagicSet", _restrict_groups),
     TreeRule("EagerAggregate", _aggregate_eagerly),
     TreeRule("GroupedPartners", _group_partners),  # what reads both sides of a left join

@@ -65,7 +65,8 @@ _HIDDEN = state_of_parts((count_part("__n", None),), lambda columns: columns[0])
 """A hidden count of the rows of a group; it tells an empty group from one that sums to 0."""
 
 
-def _as_aggregate(node: Relation) -> Aggregate:
+def as_aggregate(node: Relation) -> Aggregate:
+    """Return the node as the aggregate that the rules of aggregates are asked for."""
     if not isinstance(node, Aggregate):
         raise TypeError(node)
     return node
@@ -99,10 +100,12 @@ def _must(states: tuple[State, ...] | Reason) -> tuple[State, ...]:
     return states
 
 
-def _layout(node: Aggregate, signed: bool, hidden: str, ids: ColumnIds) -> tuple[Column, ...]:
+def layout(
+    node: Aggregate, partials: Sequence[State], hidden: str, ids: ColumnIds
+) -> tuple[Column, ...]:
     """Return the columns of the kept states: the keys, the states of every call, a hidden count."""
     columns = list(node.keys)
-    for (output, _), state in zip(node.calls, _must(_states(node, signed)), strict=True):
+    for (output, _), state in zip(node.calls, partials, strict=True):
         columns.extend(
             Column(ids.next_id(), f"{output.name}_{made.name}", made.type) for made in state.columns
         )
@@ -149,7 +152,7 @@ def merging(node: Aggregate, signed: bool, columns: tuple[Column, ...], ids: Col
 
 
 def _applies(node: Relation, inputs: tuple[Input, ...]) -> Applies | Reason:
-    states = _states(_as_aggregate(node), inputs[0].signed)
+    states = _states(as_aggregate(node), inputs[0].signed)
     return states if isinstance(states, Reason) else Applies(signed=True)
 
 
@@ -169,11 +172,12 @@ def _came(node: Aggregate, states: Versions, ids: ColumnIds) -> DeltaOfStates:
 
 
 def _keys(node: Relation) -> tuple[Column, ...]:
-    return _as_aggregate(node).keys
+    return as_aggregate(node).keys
 
 
 def _columns(node: Relation, signed: bool, ids: ColumnIds) -> tuple[Column, ...]:
-    return _layout(_as_aggregate(node), signed, "__n", ids)
+    node = as_aggregate(node)
+    return layout(node, _must(_states(node, signed)), "__n", ids)
 
 
 def _partial(
@@ -187,7 +191,7 @@ def _partial(
     group and weight, where states can be taken as often as the weight says: values are then added
     up as those of plain rows are, and multiplied once for all of a group. Weights alone are
     added up as they are."""
-    node = _as_aggregate(node)
+    node = as_aggregate(node)
     states = (*_must(_states(node, signed)), _HIDDEN)
     weight, scaled = delta.weight, [state.weighted for state in states]
     counts = all(column.type == BIGINT for state in states for column in state.columns)
@@ -216,7 +220,7 @@ def _singles(
 ) -> Relation | None:
     """Return a state per row of the delta, ungrouped: the reader groups once, when it merges. None
     if there is a function of which one row has no state by itself."""
-    node = _as_aggregate(node)
+    node = as_aggregate(node)
     values: list[Scalar] = [Ref(key) for key in node.keys]
     for state in (*_must(_states(node, signed)), _HIDDEN):
         if state.of_row is None:
@@ -228,14 +232,24 @@ def _singles(
 def _merge(
     node: Relation, states: Relation, signed: bool, kept: Signed | None, ids: ColumnIds
 ) -> Relation:
-    """Return the output, merged from the states of all runs. Groups without rows are dropped,
-    except that an aggregate without keys always has one row."""
-    node = _as_aggregate(node)
-    partials = _must(_states(node, signed))
+    node = as_aggregate(node)
+    return merged_rows(node, states, _must(_states(node, signed)), ids, some_go=signed)
+
+
+def merged_rows(
+    node: Aggregate,
+    states: Relation,
+    partials: tuple[State, ...],
+    ids: ColumnIds,
+    *,
+    some_go: bool,
+) -> Relation:
+    """Return the output, merged from the states of all runs. Where rows may go (``some_go``),
+    groups without any are dropped, except that an aggregate without keys always has one row."""
     columns = states.columns[len(node.keys) :]
     fold = _merging(partials, columns, None, ids)
     merged = folded(states, node.keys, fold)
-    if node.keys and signed:
+    if node.keys and some_go:
         merged = Filter(merged, Call(">", (fold.values[-1], integer(0)), BOOLEAN))
     return Project(merged, _outputs(node, finished(partials, fold.values)))
 
@@ -246,16 +260,21 @@ def _outputs(node: Aggregate, values: Sequence[Scalar]) -> tuple[tuple[Column, S
 
 
 def _delta(node: Relation, states: Versions, signed: bool, ids: ColumnIds) -> DeltaOfStates:
+    node = as_aggregate(node)
+    if _only_comes(node, signed):
+        return _came(node, states, ids)
+    return changed_groups(node, states, _must(_states(node, signed)), ids)
+
+
+def changed_groups(
+    node: Aggregate, states: Versions, partials: tuple[State, ...], ids: ColumnIds
+) -> DeltaOfStates:
     """Return the delta: the old values of the touched groups taken back, their new values added.
 
     A group is touched if this run wrote a state for it. One pass over the states computes both
     values, without a join of old and new. A cross join with the two signs then gives two rows per
     group; a row is dropped if the group has no rows on its side.
     """
-    node = _as_aggregate(node)
-    if _only_comes(node, signed):
-        return _came(node, states, ids)
-    partials = _must(_states(node, signed))
     kept = states.stamped()
     columns = tuple(c for c in kept.relation.columns if c.id != kept.run.id)[len(node.keys) :]
     earlier = Call("<", (Ref(kept.run), kept.current), BOOLEAN)
@@ -290,7 +309,7 @@ def _delta(node: Relation, states: Versions, signed: bool, ids: ColumnIds) -> De
 
 
 def _affected_applies(node: Relation, inputs: tuple[Input, ...]) -> Applies | Reason:
-    node = _as_aggregate(node)
+    node = as_aggregate(node)
     if not inputs[0].signed or not node.keys:
         return Reason.OPERATOR  # AggregateDelta says why, where it does not cover it
     states = _states(node, signed=False)
@@ -300,7 +319,8 @@ def _affected_applies(node: Relation, inputs: tuple[Input, ...]) -> Applies | Re
 
 
 def _affected_columns(node: Relation, signed: bool, ids: ColumnIds) -> tuple[Column, ...]:
-    return _layout(_as_aggregate(node), False, "__lost", ids)
+    node = as_aggregate(node)
+    return layout(node, _must(_states(node, False)), "__lost", ids)
 
 
 def _affected_partial(
@@ -311,7 +331,7 @@ def _affected_partial(
     ids: ColumnIds,
 ) -> Relation:
     """Return states of the rows that came, with a count of the rows that were taken back."""
-    node = _as_aggregate(node)
+    node = as_aggregate(node)
     came, taken_back = None, Literal(None, BOOLEAN)
     lost: Scalar = taken_back
     if delta.weight is not None:
@@ -331,7 +351,7 @@ def _affected_partial(
 def _affected_merge(
     node: Relation, states: Relation, signed: bool, kept: Signed | None, ids: ColumnIds
 ) -> Relation:
-    node = _as_aggregate(node)
+    node = as_aggregate(node)
     if kept is None:
         raise ValueError("the rule needs its input kept")
     partials = _must(_states(node, False))

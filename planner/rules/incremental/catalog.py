@@ -5,7 +5,7 @@ from __future__ import annotations
 from forerun.planner.algebra.predicates import split_condition
 from forerun.planner.algebra.relational import Join, Limit, Relation, Sort
 from forerun.planner.errors import Reason
-from forerun.planner.rules.incremental import aggregate, join, linear, outer_join
+from forerun.planner.rules.incremental import aggregate, join, linear, outer_join, panes
 from forerun.planner.rules.incremental.rule import Applies, DeltaRule, Input
 
 INCREMENTAL: tuple[DeltaRule, ...] = (
@@ -21,6 +21,7 @@ INCREMENTAL: tuple[DeltaRule, ...] = (
     outer_join.SEMI_BY_KEY,  # before SEMI_TOUCHED: recomputes nothing
     outer_join.SEMI_TOUCHED,
     aggregate.MERGED,  # before AFFECTED: keeps no input
+    panes.BY_PANE,  # before AFFECTED, too
     aggregate.AFFECTED,
 )
 

@@ -62,13 +62,13 @@ from forerun.planner.sql.printing.scalar_sql import (
     sort_sql,
     window_sql,
 )
+from forerun.planner.sql.printing.views import view_name
 from forerun.planner.sql.subqueries.dependent import expand
 
 _OUTER_WORDS = {
     JoinKind.LEFT: "LEFT JOIN", JoinKind.RIGHT: "RIGHT JOIN", JoinKind.FULL: "FULL JOIN",
     JoinKind.SEMI: "LEFT SEMI JOIN", JoinKind.ANTI: "LEFT ANTI JOIN",
 }  # fmt: skip
-_VIEW_SUFFIX = {Version.NEW: "", Version.DELTA: "__delta", Version.OLD: "__old"}
 _RUN_TEST = {Version.OLD: "<", Version.DELTA: "=", Version.NEW: "<="}
 
 
@@ -368,7 +368,7 @@ block_of.register(Generate)(_by(Printer.generate))
 def _table(node: Scan | StateRead) -> str:
     if isinstance(node, StateRead):
         return node.family
-    return node.source + _VIEW_SUFFIX[node.version]
+    return view_name(node)
 
 
 def _conjunct(piece: SqlPiece) -> str:

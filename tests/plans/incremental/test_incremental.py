@@ -52,6 +52,7 @@ def table(
     key: tuple[str, ...] = (),
     foreign_keys: tuple[ForeignKey, ...] = (),
     ordered_by: str = "",
+    panes: int = 0,
 ) -> Source:
     parsed = tuple(part.split(" ", 1) for part in columns.split(", "))
     return Source(
@@ -62,6 +63,10 @@ def table(
         keys=(key,) if key else (),
         foreign_keys=tuple(SourceForeignKey(key=key) for key in foreign_keys),
         ordered_by=ordered_by,
+        change="changelog" if panes else "append_only",
+        retracted=0.1 if panes else 0.0,
+        proven=bool(panes),
+        panes=panes,
     )
 
 
@@ -105,6 +110,14 @@ SOURCES = (
         key=("sensor", "at"),
         ordered_by="at",
     ),
+    table(
+        "visits",
+        "town string, page bigint, seconds int, score double",
+        changing=True,
+        rows=10**7,
+        panes=28,
+    ),
+    table("pages", "page bigint, topic string", changing=False, rows=1000),
 )
 
 
