@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from forerun.include.oncall.overlapping import OverlappingDays
 from forerun.include.sources.corrections import Correction
 from forerun.include.verify.row_diff import counts
 from forerun.past.repair_engines import ChosenEngine
@@ -44,6 +45,17 @@ def preview_lines(chosen: ChosenEngine) -> Iterator[str]:
         yield f"  not on {name}: {why}"
 
 
+def overlap_lines(report: str, others: OverlappingDays, store: str) -> Iterator[str]:
+    """Yield lines on the other days of a rolling range that hold what was corrected."""
+    if not others.days:
+        return
+    first, last = others.days[0], others.days[-1]
+    count = f"{len(others.days)} other published day" + "s" * (len(others.days) > 1)
+    yield f"what was corrected is in the range of {count}, from {first} to {last}:"
+    yield f"  {others.anew_cpu_s:8.1f} CPU s  if all are computed anew"
+    yield f"  forerun backfill {report} {first} {last} --store {store} --preview"
+
+
 def diff_lines(version: RepairedVersion) -> Iterator[str]:
     """Yield lines that show which rows of the result differ from the published ones."""
     added, removed = counts(version.diff)
@@ -56,7 +68,9 @@ def diff_lines(version: RepairedVersion) -> Iterator[str]:
     yield f"all of the difference, with {WEIGHT_COLUMN} for how often: {version.diff_uri}"
 
 
-def as_json(chosen: ChosenEngine, version: RepairedVersion | None = None) -> dict[str, object]:
+def as_json(
+    chosen: ChosenEngine, others: OverlappingDays, version: RepairedVersion | None = None
+) -> dict[str, object]:
     """All that is known of a repair."""
     repair = chosen.repair
     corrections = repair.corrections
@@ -76,6 +90,8 @@ def as_json(chosen: ChosenEngine, version: RepairedVersion | None = None) -> dic
             for one in repair.plans
         ],
         "anew_estimated_cpu_s": repair.anew.cpu_s,
+        "other_days": [day.isoformat() for day in others.days],
+        "other_days_estimated_cpu_s": others.anew_cpu_s,
         "unusable": [{"what": one.what, "why": one.why} for one in repair.unusable],
     }
     if version is None:

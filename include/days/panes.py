@@ -8,7 +8,7 @@ planned without them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 
@@ -47,12 +47,17 @@ def if_whole(panes: Panes, pin: Pin, base: Pin | None, withdrawn: Sequence[Pinne
 
 def pane_of(file: PinnedFile, panes: Mapping[str, str]) -> str | None:
     """Return the day in whose folder a file was delivered; None if it is in none of them."""
+    return panes.get(folder_of(file, panes))
+
+
+def folder_of(file: PinnedFile, folders: Container[str]) -> str:
+    """Return which of some folders a file was delivered into, empty for none of them."""
     folder = file.name
     while (cut := folder.rfind("/")) > 0:
         folder = folder[:cut]
-        if folder in panes:
-            return panes[folder]
-    return None
+        if folder in folders:
+            return folder
+    return ""
 
 
 def by_pane(file: PinnedFile, panes: Mapping[str, str], name: str) -> PinnedFile:

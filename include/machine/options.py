@@ -70,6 +70,13 @@ CPU_HOUR_COST = Option(
     "`forerun savings` then say savings in money, too.",
     example="0.05 EUR",
 )
+STATE_COST = Option(
+    name="state_cost",
+    variable="FORERUN_STATE_COST",
+    about="What a gigabyte of state costs until clean-up deletes it, in CPU seconds at the price "
+    "of the run that writes it: plans then keep what is worth that. 0 by default.",
+    example="480",
+)
 AWS_CONN_ID = Option(
     name="aws_conn_id",
     variable="FORERUN_AWS_CONN_ID",
@@ -77,7 +84,8 @@ AWS_CONN_ID = Option(
     example="aws_default",
 )
 OPTIONS = (
-    STORE, STORE_ACCESS, HOME, S3_PATH_STYLE, S3_TIMEOUT, FUNCTIONS, CPU_HOUR_COST, AWS_CONN_ID,
+    STORE, STORE_ACCESS, HOME, S3_PATH_STYLE, S3_TIMEOUT, FUNCTIONS, CPU_HOUR_COST, STATE_COST,
+    AWS_CONN_ID,
 )  # fmt: skip
 
 

@@ -117,6 +117,19 @@ def cpu_hour_cost(environment: Mapping[str, str] | None = None) -> CpuHourCost |
     return CpuHourCost(found[1], float(found[2]), found[3])
 
 
+def state_cost(environment: Mapping[str, str] | None = None) -> float:
+    """Return the CPU seconds that a gigabyte of state costs until it is deleted, from
+    ``FORERUN_STATE_COST``."""
+    env = options.environment() if environment is None else environment
+    said = env.get(options.STATE_COST.variable, "").strip() or "0"
+    if not re.fullmatch(r"\d{1,9}(\.\d+)?", said):
+        raise SettingsError(
+            f"{options.STATE_COST.variable} is {said!r}",
+            hint="Give CPU seconds for a gigabyte, 0 or more, such as 480.",
+        )
+    return float(said)
+
+
 def allowed_functions(environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
     """The functions that the deployment allows to its reports although they are refused by default
     or not known, from ``FORERUN_ALLOWED_FUNCTIONS`` (names with commas between them)."""

@@ -21,6 +21,7 @@ from forerun.include.days.publishing import FailedCheck, read_findings
 from forerun.include.oncall.catalogue import readers_of, spec_of_day
 from forerun.include.oncall.day.actions import BUSY, OVER, Action, DagRunState, held_up
 from forerun.include.oncall.day.records import DayRecords
+from forerun.include.oncall.overlapping import OverlappingDays, overlapping_days
 from forerun.include.past.repair import Repair, find_repair
 from forerun.include.reports.spec import ReportSpec
 from forerun.include.state.commits import read_commit
@@ -60,13 +61,15 @@ class ComputedRepair:
 class RepairView:
     """The repair of a day that could be made, None where ``refused`` says why nothing can be; the
     repair that is computed already, if there is one; and the names of the ``readers``, reports that
-    read what this one publishes, as far as whoever asks may know of them."""
+    read what this one publishes, as far as whoever asks may know of them. ``others``: the days in
+    whose range lies what was corrected."""
 
     records: DayRecords
     repair: Repair | None
     refused: str
     computed: ComputedRepair | None
     readers: tuple[str, ...]
+    others: OverlappingDays = OverlappingDays()  # noqa: RUF009 - a frozen value
 
     @property
     def about(self) -> str:
@@ -100,6 +103,7 @@ def read_repair(
         refused=refused,
         computed=computed,
         readers=tuple(one.name for one in readers if may_read(one.dag_id)),
+        others=overlapping_days(store, repair) if repair else OverlappingDays(),
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from forerun.include.days.handle import Day
 from forerun.include.days.manifests import pins_of, read_manifest
-from forerun.include.machine.settings import allowed_functions
+from forerun.include.machine.settings import allowed_functions, state_cost
 from forerun.include.reports.run_policy import RunPolicy
 from forerun.include.reports.spec import ReportSpec, SourceSpec
 from forerun.include.runs.fitted_prices import prices_in
@@ -22,9 +22,12 @@ from forerun.include.state.ledger_entry import LedgerEntry
 from forerun.include.state.records import Manifest, Pin, RunCommit
 from forerun.include.stores.store import StoreReader
 from forerun.planner.contract import decode_plan
+from forerun.planner.cost.constants import MICRO
 from forerun.planner.errors import RequestError
 from forerun.planner.request import Committed, Problem, Settings, Source, TimePoint, ivm
 from forerun.planner.sampling import filtered_sources
+
+_GIGABYTE = 10**9
 
 
 def sources_at(day: Day, pins: Mapping[str, Pin], point: TimePoint) -> tuple[Source, ...]:
@@ -112,11 +115,14 @@ def unchanged_in(manifest: Manifest) -> tuple[str, ...]:
 
 def settings_of(day: Day, settings: Settings) -> Settings:
     """The settings with what the report (its budget and session), its store (prices) and the
-    deployment (functions) say."""
+    deployment (functions, and what state costs) say."""
+    prices = prices_in(day.store, settings.prices)
+    if cost := state_cost():
+        prices = replace(prices, kept_byte=cost * MICRO / _GIGABYTE)
     settings = replace(
         settings,
         allowed_functions=allowed_functions(),
-        prices=prices_in(day.store, settings.prices),
+        prices=prices,
         session=day.spec.session_settings,
     )
     budget = day.spec.state_bytes

@@ -115,6 +115,8 @@ def write(size: Size, prices: Prices, buckets: int = 0) -> float:
     """Write a partition of a family, in a stage of its own, which starts with the first few
     files: every other bucket is charged."""
     rows = prices.stage_start + size.rows * prices.write_row + size.bytes * prices.write_byte
+    if prices.kept_byte:
+        rows += size.bytes * prices.kept_byte
     if buckets <= LEAST_BUCKETS:
         return rows
     return rows + (buckets - LEAST_BUCKETS) * (prices.task + prices.file_write)

@@ -66,7 +66,8 @@ class Prices:
     Arithmetic of DECIMALs costs ``decimal_row``, and sums of at most 8 digits
     ``narrow_decimal_row``; with ``exact_sums``, aggregates cost what they are computed as in stages
     of our own (:mod:`forerun.planner.exact.sums`). ``task``, ``file_write`` and ``file_read`` are
-    charged for what is kept in many tasks and files, by a key or not. ``hashes_first``: a join
+    charged for what is kept in many tasks and files, by a key or not. ``kept_byte`` is what a byte
+    of it costs until it is deleted, beside being written. ``hashes_first``: a join
     hashes its first side if the engine cannot tell which is the smaller one, so that one is written
     first. ``flaws``: what the engine does otherwise than Spark, if not told how to do it."""
 
@@ -97,6 +98,7 @@ class Prices:
     task: float = c.TASK
     file_write: float = c.FILE_WRITE
     file_read: float = c.FILE_READ
+    kept_byte: float = 0.0
     broadcast_bytes: float = c.BROADCAST_BYTES
     counted_bytes: float = c.COUNTED_BYTES
     hash_side_bytes: float = c.HASH_SIDE_BYTES

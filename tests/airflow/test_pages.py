@@ -23,8 +23,10 @@ from forerun.doctors.airflow_condition import read_condition
 from forerun.include.days.handle import Day
 from forerun.include.days.instructions import read_told
 from forerun.include.days.results import read_pointer
+from forerun.include.oncall import repairs
 from forerun.include.oncall.airflow_condition import UnopenedDay
 from forerun.include.oncall.catalogue import spec_of_day
+from forerun.include.oncall.overlapping import OverlappingDays
 from forerun.include.past.repair import begin_repair, find_repair
 from forerun.include.reports.run_policy import Retries
 from forerun.include.reports.sources.source import SourceSpec
@@ -553,6 +555,13 @@ def test_a_published_day_is_repaired_in_two_steps_each_once(place, tmp_path):
     page = place.admin.get(REPAIR)
     assert "late.parquet" in page.text
     assert "Computing the report anew" in page.text
+    assert "Other days with these files" not in page.text, "it has no range"
+    others = OverlappingDays(days=(date(2026, 1, 30), date(2026, 2, 2)), anew_cpu_s=84.0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(repairs, "overlapping_days", lambda *_: others)
+        ranging = place.admin.get(REPAIR).text
+    assert "the range of 2 other published days, from 2026-01-30 to 2026-02-02" in ranging
+    assert "forerun backfill shown 2026-01-30 2026-02-02 --store" in ranging
     form = tokens(page)["repair"]
     for wrong in ("", form[:-5] + ("A" if form[-5] != "A" else "B") + form[-4:]):
         assert place.admin.send(REPAIR, kind="repair", token=wrong).status_code == 403

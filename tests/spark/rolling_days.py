@@ -65,7 +65,7 @@ class RollingDays(StoredDay):
 
     def _day(self, store_uri: str, day: dt.date, rng: random.Random) -> Counter[str]:
         found: Counter[str] = Counter()
-        spec = self._spec(self.case.runs)
+        spec = self.spec()
         days.open_generation(store_uri, spec, day, trigger="first", now=_now(day))
         handle = Day.of(store_uri, spec, day, "1")
         if rng.random() < self.corrected:
@@ -173,6 +173,10 @@ class RollingDays(StoredDay):
 
     def _folder(self, name: str, day: dt.date) -> Path:
         return self.folder / "in" / name / day.isoformat()
+
+    def spec(self) -> ReportSpec:
+        """Return the report."""
+        return self._spec(self.case.runs)
 
     def _spec(self, runs: int) -> ReportSpec:
         spec = super()._spec(runs)

@@ -11,7 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from forerun.include.oncall.overlapping import overlapping_days
+from forerun.include.past.repair import find_repair
 from forerun.include.reports.spec import SourceSpec
+from forerun.include.stores.opening import open_store
+from forerun.include.stores.scratch_store import ScratchStore
+from forerun.past.shown_repair import overlap_lines
 from forerun.spark_jobs.engine import Engine
 from forerun.spark_jobs.engines.sail import SailEngine
 from forerun.spark_jobs.failures import StageError
@@ -25,7 +30,7 @@ from tests.properties.sessions import sail_session
 from tests.properties.test_aggregate_days import COLUMNS, table
 from tests.selection import few
 from tests.spark.rolling_days import RollingDays
-from tests.spark.stored_days import DAY
+from tests.spark.stored_days import DAY, write_rows
 from tests.spark.test_repaired_days import SAIL_FAILS, on_sail
 
 CHUNK, ON_SPARK = 8, 2
@@ -160,6 +165,32 @@ def test_a_corrected_day_is_not_taken_back_in_part(sail: SailEngine, tmp_path: P
     found = days.check()
     assert found["changed"] == 1
     assert found["by pane"] >= 3
+
+
+def test_a_correction_names_the_other_days_that_read_it(sail: SailEngine, tmp_path: Path):
+    rng = random.Random("overlapping")
+    tables = {"t0": table(rng, takes_back=False)}
+    query = QueryCase((Select(("1",), "t0"),), outer=PANED["extremes"])
+    case = Case("overlapping", tables, query, 1, early=False)
+    days = RollingDays(
+        case, tmp_path, sail, PlainSailEngine(sail_session()), corrected=0.0, length=3
+    )
+    days.check()
+    at = [DAY + dt.timedelta(days=number) for number in range(7)]
+    late = tmp_path / "in" / "t0" / at[3].isoformat() / "late.parquet"
+    late.parent.mkdir(exist_ok=True)
+    write_rows(late, tables["t0"], ((1, "a", 9, 0.5, True),))
+    store = ScratchStore(open_store(str(tmp_path / "store")))
+    found = {day: find_repair(store, days.spec(), day, now=dt.datetime.now(dt.UTC)) for day in at}
+    assert [day for day in at if found[day].is_needed] == at[3:6]
+    others = overlapping_days(store, found[at[4]])
+    assert others.days == (at[3], at[5])
+    assert others.anew_cpu_s == 2 * found[at[4]].anew.cpu_s
+    assert overlapping_days(store, found[at[0]]).days == ()
+    line, price, command = overlap_lines("r", others, "s3://b/f")
+    assert f"2 other published days, from {at[3]} to {at[5]}" in line
+    assert price.endswith("CPU s  if all are computed anew")
+    assert command.strip() == f"forerun backfill r {at[3]} {at[5]} --store s3://b/f --preview"
 
 
 @pytest.mark.spark

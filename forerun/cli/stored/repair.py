@@ -13,6 +13,7 @@ from forerun.cli.stored.options import StoreOption
 from forerun.include.engines import own_engine
 from forerun.include.machine.wall_clock import utc_now
 from forerun.include.oncall.catalogue import readers_of, spec_of_day
+from forerun.include.oncall.overlapping import OverlappingDays, overlapping_days
 from forerun.include.past.repair import LookedAt, look_at, plan_repair
 from forerun.include.reports.spec import decode_report
 from forerun.include.reports.values.clock import parse_day
@@ -23,7 +24,7 @@ from forerun.past.repair_engines import ChosenEngine, cheapest_engine, repair_on
 from forerun.past.repair_work import RepairedVersion, compute, publish
 from forerun.past.repair_work import verify as compute_and_compare
 from forerun.past.shown_repair import as_json as repair_as_json
-from forerun.past.shown_repair import diff_lines, preview_lines
+from forerun.past.shown_repair import diff_lines, overlap_lines, preview_lines
 from forerun.planner.request import Settings
 
 AUTO = "auto"
@@ -101,8 +102,9 @@ def repair_command(  # noqa: PLR0913 - the options of the command
     )
     chosen = _on_engine(engine, looked)
     repair = chosen.repair
+    others = overlapping_days(opened, repair)
     if not as_json:
-        console.say("\n".join(preview_lines(chosen)))
+        console.say("\n".join((*preview_lines(chosen), *overlap_lines(report, others, store))))
     version = None
     if repair.is_needed and not only_looks and (yes or no_publish or _agreed("compute it?")):
         version = compute(repair, chosen.engine.name, master, console.notes().print)
@@ -112,7 +114,7 @@ def repair_command(  # noqa: PLR0913 - the options of the command
             console.say("\n".join(diff_lines(version)))
         if not no_publish and (yes or _agreed("publish it?")):
             version = publish(version)
-    _say_end(chosen, version, as_json=as_json)
+    _say_end(chosen, version, others, as_json=as_json)
     if version is not None and version.pointer is not None and not as_json:
         _say_readers(opened, report, day)
     return 0
@@ -132,9 +134,15 @@ def _verify(version: RepairedVersion, looked: LookedAt, master: str) -> None:
     compute_and_compare(version, on_spark, "spark", master, console.notes().print)
 
 
-def _say_end(chosen: ChosenEngine, version: RepairedVersion | None, *, as_json: bool) -> None:
+def _say_end(
+    chosen: ChosenEngine,
+    version: RepairedVersion | None,
+    others: OverlappingDays,
+    *,
+    as_json: bool,
+) -> None:
     if as_json:
-        console.say_json(repair_as_json(chosen, version))
+        console.say_json(repair_as_json(chosen, others, version))
     elif version is not None:
         console.say(_published(version))
 
