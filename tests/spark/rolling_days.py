@@ -39,7 +39,8 @@ class RollingDays(StoredDay):
     """One case, whose growing tables have rows of each day in a folder of its own. ``forced``: what
     is inherited is read wherever it can be, else where that is cheaper. ``corrected``: how likely a
     file of an earlier day is changed. ``of_few_values``: so the tables are, many rows as they are
-    said to have. ``length``: the days of the range."""
+    said to have. ``length``: the days of the range. ``daily``: the growing tables of which each day
+    has other rows, and nothing of the days before."""
 
     seed: int = 0
     count: int = 7
@@ -47,6 +48,7 @@ class RollingDays(StoredDay):
     corrected: float = 0.4
     of_few_values: bool = False
     length: int = 4
+    daily: frozenset[str] = frozenset()
 
     def check(self) -> Counter[str]:  # type: ignore[override]
         """Run the days; each result is that of the plain query over the range as it is then.
@@ -142,7 +144,11 @@ class RollingDays(StoredDay):
 
     def _correct(self, day: dt.date, rng: random.Random) -> str:
         """Change a file of a day of the range that is over; return how."""
-        growing = [name for name, table in self.case.tables.items() if table.changing]
+        growing = [
+            name
+            for name, table in self.case.tables.items()
+            if table.changing and name not in self.daily
+        ]
         name, back = rng.choice(growing), rng.randint(1, self.length - 1)
         folder = self._folder(name, day - dt.timedelta(days=back))
         files = sorted(folder.glob("*.parquet")) if folder.exists() else []
@@ -167,7 +173,8 @@ class RollingDays(StoredDay):
     def _there(self, name: str, table: TableCase, day: dt.date) -> list[Row]:
         if not table.changing:
             return table.rows(1)
-        folders = [self._folder(name, day - dt.timedelta(days=back)) for back in range(self.length)]
+        length = 1 if name in self.daily else self.length
+        folders = [self._folder(name, day - dt.timedelta(days=back)) for back in range(length)]
         files = sorted(path for folder in folders for path in folder.glob("*.parquet"))
         return [row for path in files for row in rows_of_file(path)]
 
@@ -186,7 +193,8 @@ class RollingDays(StoredDay):
         source = super()._source(name, table)
         if not table.changing:
             return source
-        return replace(source, path=f"{source.path}/{{ds}}", over=Trailing(days_back=self.length))
+        over = None if name in self.daily else Trailing(days_back=self.length)
+        return replace(source, path=f"{source.path}/{{ds}}", over=over)
 
 
 def _by_pane(stages: tuple[Stage, ...]) -> bool:

@@ -55,15 +55,22 @@ def check_rolling(
     engine: Engine,
     plain: PlainSailEngine | PlainSparkEngine,
     seed: int,
+    *,
+    with_daily: bool = False,
 ) -> Counter[str]:
-    """Every third row of days is planned by cost."""
+    """Every third row of days is planned by cost. ``with_daily``: of two growing tables one has
+    other rows on each day."""
     found: Counter[str] = Counter()
     for number, case in enumerate(cases):
         if not any(table.changing for table in case.tables.values()):
             continue
         forced = (seed + number) % 3 > 0
+        daily = frozenset[str]()
+        growing = sorted(name for name, table in case.tables.items() if table.changing)
+        if with_daily and len(growing) > 1:
+            daily = frozenset({random.Random(f"daily-{seed + number}").choice(growing)})
         days = RollingDays(
-            case, folder / case.name, engine, plain, seed=seed + number, forced=forced
+            case, folder / case.name, engine, plain, seed=seed + number, forced=forced, daily=daily
         )
         try:
             found += days.check()
@@ -82,6 +89,36 @@ def test_rolling_days_equal_batch_on_sail(sail: SailEngine, tmp_path: Path, star
     cases = [on_sail(random_case(seed, for_sail=True)) for seed in range(start, start + CHUNK)]
     found = check_rolling(cases, tmp_path, sail, PlainSailEngine(sail_session()), start)
     assert found["reads what is inherited"] >= 1
+
+
+@pytest.mark.parametrize("start", starts(78_000, 3 * CHUNK, CHUNK, fast=0))
+def test_days_beside_a_table_of_today_equal_batch_on_sail(
+    sail: SailEngine, tmp_path: Path, start: int
+):
+    cases = [on_sail(random_case(seed, for_sail=True)) for seed in range(start, start + CHUNK)]
+    plain = PlainSailEngine(sail_session())
+    found = check_rolling(cases, tmp_path, sail, plain, start, with_daily=True)
+    assert found["reads what is inherited"] >= 1
+
+
+def test_a_table_of_today_beside_a_range(sail: SailEngine, tmp_path: Path):
+    """What is kept of the range alone is gone on from; all of the other table is new each day."""
+    rng = random.Random("beside")
+    tables = {
+        "t0": replace(table(rng, takes_back=False), said=10**8),
+        "t1": table(rng, takes_back=False),
+    }
+    text = (
+        "SELECT t1.k, t1.n, a.s FROM (SELECT k, sum(n) AS s FROM t0 GROUP BY k) a "
+        "JOIN t1 ON a.k = t1.k"
+    )
+    query = QueryCase((Select(("1",), "t0"),), outer=text)
+    days = RollingDays(
+        Case("beside", tables, query, 2, early=True), tmp_path, sail,
+        PlainSailEngine(sail_session()), count=8, corrected=0.0, of_few_values=True, length=6,
+        daily=frozenset({"t1"}),
+    )  # fmt: skip
+    assert days.check()["reads what is inherited"] >= 3
 
 
 @pytest.mark.parametrize("seed", SHARP)

@@ -60,14 +60,11 @@ def check_not_itself(sources: Sequence[SourceSpec], report: str, store: str) -> 
 
 
 def check_rolling(moves_by: Mapping[SourceSpec, float], report: str) -> None:
-    """Refuse days that inherit where there is nothing to inherit: no range, or other rows each day.
+    """Refuse days that inherit where there is nothing to inherit: no source has a rolling range.
     ``moves_by``: how far the range of each source moves, 0 for one that is not rolling."""
-    daily = [s.name for s, by in moves_by.items() if s.arrival == "growing" and s.has_day_folders
-             and not by]  # fmt: skip
-    if daily or not any(moves_by.values()):
-        what = f"source {daily[0]} has other rows on each day" if daily else "no rolling range"
+    if not any(moves_by.values()):
         raise SpecError(
-            f"report {report} has days inherit, and {what}",
+            f"report {report} has days inherit, and no source has a rolling range",
             hint="A day goes on from the one before where both read nearly the same rows: give it "
             "over=Trailing(days_back=28), or leave inherit_days out.",
         )
