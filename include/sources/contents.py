@@ -11,7 +11,7 @@ from forerun.include.sources.formats import SourceFormat
 from forerun.include.state.records import PinnedFile
 from forerun.include.stores.store import MissingKeyError
 
-_THREADS = 8
+_THREADS, _AT_ONCE = 8, 100
 
 Keyed = tuple[PinnedFile, str]
 """A file and its key in the store of its location."""
@@ -50,7 +50,11 @@ def _digests(form: SourceFormat, location: Location, files: Sequence[Keyed]) -> 
         except MissingKeyError:
             return ""
 
+    def digests(some: Sequence[Keyed]) -> list[str]:
+        return [digest(one) for one in some]
+
     if not files:
         return []
+    parts = [files[at : at + _AT_ONCE] for at in range(0, len(files), _AT_ONCE)]
     with ThreadPoolExecutor(_THREADS) as pool:
-        return list(pool.map(digest, files))
+        return [one for part in pool.map(digests, parts) for one in part]

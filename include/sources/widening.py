@@ -5,6 +5,8 @@ Every pair here is read by Spark and by the small engine in ``tests/spark/test_w
 
 from __future__ import annotations
 
+import functools
+
 from forerun.planner.algebra.types import DataType, parse_type
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
@@ -13,6 +15,7 @@ _DIGITS = {"TINYINT": 10, "SMALLINT": 10, "INT": 10, "BIGINT": 20}
 32 bits, and of 64."""
 
 
+@functools.cache
 def same_type(one: str, other: str) -> bool:
     """Return whether two types of columns, as texts, are one."""
     return parse_type(one).sql.upper() == parse_type(other).sql.upper()

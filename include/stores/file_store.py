@@ -53,6 +53,7 @@ class FileStore:
     def __init__(self, folder: Path, *, access: str = "private") -> None:
         """``access`` is a key of :data:`ACCESS`, or ``umask``."""
         self._folder = Path(os.path.abspath(folder))  # noqa: PTH100 - resolve() would follow links
+        self._start = len(str(self._folder / "_")) - 1
         self._rights = None if access == "umask" else ACCESS[access]
 
     @property
@@ -87,13 +88,13 @@ class FileStore:
             found = []
             for path in sorted(_files(base)):
                 with contextlib.suppress(FileNotFoundError):  # gone since it was listed
-                    if path.is_file():
-                        found.append((path, path.stat()))
+                    if os.path.isfile(path):  # noqa: PTH113 - of tens of thousands, as texts
+                        found.append((path, os.stat(path)))  # noqa: PTH116 - as above
         return tuple(self._stored(p, s) for p, s in found)
 
-    def _stored(self, path: Path, status: os.stat_result) -> StoredFile:
+    def _stored(self, path: str, status: os.stat_result) -> StoredFile:
         return StoredFile(
-            key=path.relative_to(self._folder).as_posix(),
+            key=path[self._start :],
             size=status.st_size,
             identity=str(status.st_mtime_ns),
             modified=status.st_mtime,
@@ -102,7 +103,7 @@ class FileStore:
     def stat(self, key: str) -> StoredFile | None:
         path = self.path(key)
         with _explained("read", key):
-            return self._stored(path, path.stat()) if path.is_file() else None
+            return self._stored(str(path), path.stat()) if path.is_file() else None
 
     def open(self, key: str) -> BinaryIO:
         with _explained("read", key):
@@ -240,7 +241,7 @@ class FileStore:
         """Delete what killed writers left: temporary files last changed before ``older_than``,
         seconds since the epoch. Returns how many."""
         swept = 0
-        for path in _walked(self._folder):
+        for path in (Path(here) / name for here, name in _walked(self._folder)):
             if not path.name.startswith(f"{_PRIVATE}tmp-"):
                 continue
             with contextlib.suppress(FileNotFoundError):
@@ -250,12 +251,12 @@ class FileStore:
         return swept
 
 
-def _files(base: Path) -> Iterator[Path]:
+def _files(base: Path) -> Iterator[str]:
     """All files below a folder but our own temporary ones."""
-    return (path for path in _walked(base) if not path.name.startswith(_PRIVATE))
+    return (f"{here}{name}" for here, name in _walked(base) if not name.startswith(_PRIVATE))
 
 
-def _walked(base: Path) -> Iterator[Path]:
+def _walked(base: Path) -> Iterator[tuple[str, str]]:
     """All files below a folder. Links to folders are followed, as Spark does; a folder that goes
     meanwhile is empty, and one that cannot be read is an error, for its files would silently be
     lost."""
@@ -267,7 +268,8 @@ def _walked(base: Path) -> Iterator[Path]:
     for folder, below, names in os.walk(base, followlinks=True, onerror=complain):
         here = Path(folder)
         below[:] = [b for b in below if not _leads_back(here / b)]
-        yield from (here / name for name in names)
+        start = str(here / "_")[:-1]
+        yield from ((start, name) for name in names)
 
 
 def _leads_back(folder: Path) -> bool:

@@ -83,17 +83,17 @@ def _read(kind: type, defaults: bool) -> tuple[dict[str, Any], frozenset[str]]:
 
 
 @functools.cache
-def _plain(kind: type) -> dict[str, type]:
-    """The fields of a record that hold a text, or a whole number, whether or not they may be
-    NULL."""
-    found = {}
+def _plain(kind: type) -> tuple[tuple[str, Any, type | None, bool], ...]:
+    """The fields of a record with their types; of those that hold a text, or a whole number, the
+    plain type, and whether they may be NULL."""
+    found = []
     for name, hint in _hints(kind).items():
         origin, args = _shape(hint)
         is_union = origin in (types.UnionType, typing.Union)
         held = [each for each in args if each is not type(None)] if is_union else [hint]
-        if len(held) == 1 and held[0] in (str, int):
-            found[name] = held[0]
-    return found
+        plain = held[0] if len(held) == 1 and held[0] in (str, int) else None
+        found.append((name, hint, plain, plain is not None and len(held) < len(args)))
+    return tuple(found)
 
 
 def to_json(value: Any, *, tagged: bool = False) -> Any:
@@ -196,29 +196,36 @@ def _record(kind: type, raw: Any, path: str, defaults: bool) -> Any:
     if not isinstance(raw, dict):
         raise _wrong(path, "an object", raw)
     known, required = _read(kind, defaults)
-    if unknown := sorted(raw.keys() - known.keys()):
+    if not raw.keys() <= known.keys():
+        unknown = sorted(raw.keys() - known.keys())
         raise ContractError(
             f"{path} has unknown fields: {', '.join(ascii(name)[1:-1] for name in unknown)[:200]}",
             hint="It was written by another version; plan the run again.",
         )
-    if missing := sorted(required - raw.keys()):
-        raise ContractError(f"{path} lacks {', '.join(missing)}", hint="Plan the run again.")
-    plain, values = _plain(kind), dict[str, Any]()
-    for name, type_ in known.items():
+    if not raw.keys() >= required:
+        missing = ", ".join(sorted(required - raw.keys()))
+        raise ContractError(f"{path} lacks {missing}", hint="Plan the run again.")
+    values = dict[str, Any]()
+    for name, type_, plain, may_be_null in _plain(kind):
         if name not in raw:
             continue
         value = raw[name]
-        # Most values of a large document, a pin of thousands of files, are of this kind.
-        if type(value) is plain.get(name) and _is_plain(value):
-            values[name] = value
+        # Most values of a large document, a pin of thousands of files, need no closer look.
+        if value is None:
+            is_right = may_be_null
+        elif type(value) is plain:
+            is_right = value.isascii() if isinstance(value, str) else _is_count(value)
         else:
-            values[name] = from_json(type_, value, f"{path}.{name}", defaults=defaults)
+            is_right = False
+        values[name] = (
+            value if is_right else from_json(type_, value, f"{path}.{name}", defaults=defaults)
+        )
     return kind(**values)
 
 
-def _is_plain(value: Any) -> bool:
-    """Return whether a text, or a whole number, is one that needs no closer look."""
-    return value.isascii() if isinstance(value, str) else bool(0 <= value <= LARGEST)
+def _is_count(value: Any) -> bool:
+    """Return whether a number is one that a document may have where it may not be negative."""
+    return bool(0 <= value <= LARGEST)
 
 
 def _may_lack(field: Field[Any], defaults: bool) -> bool:
