@@ -98,12 +98,26 @@ def is_null_safe(join: Join) -> bool:
 
 def null_aware_pair(join: Join) -> tuple[Scalar, Scalar] | None:
     """The values of both sides of an anti join whose whole condition is that of ``NOT IN`` over one
-    column, the left one first: equal, or unknown whether they are. Spark hashes the right side of
-    such a join; any other condition without an equality compares all rows with all."""
-    parts = tuple(operands("or", join.condition))
-    if join.kind is not JoinKind.ANTI or len(parts) != 2:
+    column, the left one first. Spark hashes the right side of such a join; any other condition
+    without an equality compares all rows with all."""
+    pairs = null_aware_pairs(join)
+    return pairs[0] if len(pairs) == 1 else None
+
+
+def null_aware_pairs(join: Join) -> tuple[tuple[Scalar, Scalar], ...]:
+    """The values of both sides of an anti join whose whole condition is that of ``NOT IN``, column
+    by column, the left one first: each equal, or unknown whether they are. None of another join."""
+    if join.kind is not JoinKind.ANTI:
+        return ()
+    pairs = [_null_aware(join, part) for part in conjuncts(join.condition)]
+    return tuple(pair for pair in pairs if pair is not None) if all(pairs) else ()
+
+
+def _null_aware(join: Join, part: Scalar) -> tuple[Scalar, Scalar] | None:
+    either = tuple(operands("or", part))
+    if len(either) != 2:
         return None
-    equal, unknown = parts
+    equal, unknown = either
     if unknown != Call("isnull", (equal,), BOOLEAN):
         return None
     left, right = join.left.column_ids, join.right.column_ids

@@ -74,26 +74,32 @@ RULES = (
     ),
     Mutation(
         "not in: an empty subquery lets no NULL pass", "planner/rules/explore/counted_nulls.py",
-        '_call("or", is_empty, _call("and", equals(rows, values), Ref(allowed)))',
-        '_call("and", equals(rows, values), Ref(allowed))', suite=_NOT_IN,
-    ),
-    Mutation(
-        "not in: a NULL on the left passes", "planner/rules/explore/counted_nulls.py",
-        '(known, _call("isnotnull", Ref(x)))', "(known, TRUE)", suite=_NOT_IN,
-    ),
-    Mutation(
-        "not in: a NULL among the values is passed over", "planner/rules/explore/counted_nulls.py",
-        '(values, AggregateCall("count", (Ref(y),)))', '(values, AggregateCall("count", ()))',
+        'passing.append(_call("and", same, _call("=", Ref(count), ZERO)))',
+        'passing.append(_call("and", same, Literal("false" if pattern else "true", BOOLEAN)))',
         suite=_NOT_IN,
     ),
     Mutation(
-        "not in: a subquery of rows that are drawn is read twice",
+        "not in: a NULL on the left passes", "planner/rules/explore/counted_nulls.py",
+        "_number(1 << at), _number(0)), INT)", "_number(0), _number(0)), INT)", suite=_NOT_IN,
+    ),
+    Mutation(
+        "not in: a NULL among the values is passed over", "planner/rules/explore/counted_nulls.py",
+        'all_null = conjunction(tuple(_call("isnull", y) for y in others))',
+        'all_null = conjunction(tuple(_call("isnotnull", y) for y in others))', suite=_NOT_IN,
+    ),
+    Mutation(
+        "not in: only all columns at once", "planner/rules/explore/counted_nulls.py",
+        "for size in range(count, 0, -1):", "for size in range(count, count - 1, -1):",
+        suite=_NOT_IN,
+    ),
+    Mutation(
+        "not in: over two readings of the subquery",
         "planner/rules/explore/counted_nulls.py",
         "repeats(node.right) is not Repeats.ALWAYS or ", "", suite=_NOT_IN,
     ),
     Mutation(
         "not in: what can fail is computed without need", "planner/rules/explore/counted_nulls.py",
-        " or not all(map(is_movable, pair))", "", suite=_NOT_IN,
+        " or not all(map(is_movable, values))", "", suite=_NOT_IN,
     ),
     Mutation(
         "bands: the buckets beside one's own are not looked into", "planner/algebra/bands.py",

@@ -35,12 +35,15 @@ COUNTED = (
     "SELECT k, g FROM l WHERE k NOT IN (SELECT j FROM r WHERE g = 'a')",
     "SELECT g, count(*) AS n FROM l WHERE NOT nullif(k, 2) IN (SELECT k FROM r) GROUP BY g",
     "SELECT k FROM l WHERE k NOT IN (SELECT k FROM r WHERE g = 'a') AND j NOT IN (SELECT k FROM r)",
+    "SELECT k, g FROM l WHERE (k, g) NOT IN (SELECT k, g FROM r)",
+    "SELECT k, g FROM l WHERE (g, k) NOT IN (SELECT g, k FROM r WHERE g = 'a')",
+    "SELECT k, j FROM l WHERE (k, g, nullif(j, 3)) NOT IN (SELECT k, g, nullif(j, 2) FROM r)",
     "SELECT g FROM l WHERE k NOT IN (SELECT max(k) FROM r GROUP BY g HAVING count(*) > 1)",
 )
 LEFT_ALONE = (
     "SELECT j FROM l WHERE j NOT IN (SELECT j FROM r)",  # neither side is ever NULL
     "SELECT k FROM l WHERE k NOT IN (SELECT k FROM r WHERE r.j = l.j)",
-    "SELECT k FROM l WHERE (k, g) NOT IN (SELECT k, g FROM r)",
+    "SELECT k FROM l WHERE (k, j) NOT IN (SELECT k, j FROM r)",  # the second is an equality
     "SELECT k FROM l WHERE 10 / j NOT IN (SELECT k FROM r)",  # fails where r has a row
     "SELECT k FROM l WHERE NOT EXISTS (SELECT 1 FROM r WHERE r.k = l.k)",
     "SELECT k FROM l WHERE k NOT IN (SELECT k FROM r WHERE rand() < 0.5)",  # of two readings
