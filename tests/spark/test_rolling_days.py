@@ -84,7 +84,7 @@ def check_rolling(
     return found
 
 
-@pytest.mark.parametrize("start", starts(74_000, 20 * CHUNK, CHUNK, fast=0))
+@pytest.mark.parametrize("start", starts(74_000, 10 * CHUNK, CHUNK, fast=0))
 def test_rolling_days_equal_batch_on_sail(sail: SailEngine, tmp_path: Path, start: int):
     cases = [on_sail(random_case(seed, for_sail=True)) for seed in range(start, start + CHUNK)]
     found = check_rolling(cases, tmp_path, sail, PlainSailEngine(sail_session()), start)
@@ -237,7 +237,7 @@ def test_days_kept_by_pane_equal_batch_on_spark(sessions, tmp_path: Path):
 
 @pytest.mark.spark
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("start", starts(75_000, 2 * ON_SPARK, ON_SPARK, fast=ON_SPARK))
+@pytest.mark.parametrize("start", starts(75_000, ON_SPARK, ON_SPARK, fast=ON_SPARK))
 def test_rolling_days_equal_batch_on_spark(sessions, tmp_path: Path, start: int):
     cases = [random_case(seed) for seed in range(start, start + ON_SPARK)]
     found = check_rolling(cases, tmp_path, *sessions, start)
