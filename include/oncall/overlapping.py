@@ -6,6 +6,7 @@ is found in one of them is in the results of the others, too.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 
@@ -15,6 +16,7 @@ from forerun.include.oncall.catalogue import days_of
 from forerun.include.past.repair import Repair
 from forerun.include.reports.spec import SourceSpec
 from forerun.include.reports.values.clock import parse_day
+from forerun.include.sources.corrections import Correction
 from forerun.include.sources.files import locate
 from forerun.include.stores.store import StoreReader
 
@@ -35,29 +37,25 @@ def overlapping_days(store: StoreReader, repair: Repair) -> OverlappingDays:
     name, own_day = repair.day.at.report, repair.day.date
     ranging = {s.name: s for s in repair.day.spec.sources if s.over and s.has_day_folders}
     changed = [one for one in repair.corrections or () if one.source in ranging]
-    folders = {one.source: _folders(ranging[one.source], own_day) for one in changed}
-    touched = {
-        source: {
-            folder_of(file, known)
-            for one in changed
-            for file in (one.before, one.now)
-            if one.source == source and file is not None
-        }
-        for source, known in folders.items()
-    }
+    touched = {one.source: _folders_with(changed, ranging[one.source], own_day) for one in changed}
     others = sorted(day for text in days_of(store, name) if (day := parse_day(text)) != own_day)
     days = tuple(
         day
         for day in others
-        if any(there & _folders(ranging[source], day) for source, there in touched.items())
+        if any(there & ranging[one].folders_on(day).keys() for one, there in touched.items())
         and _is_published(store, name, day)
     )
     return OverlappingDays(days=days, anew_cpu_s=repair.anew.cpu_s * len(days))
 
 
-def _folders(source: SourceSpec, day: date) -> frozenset[str]:
-    located = (locate(path) for path in source.folders_on(day))
-    return frozenset(at.store.uri(at.key) for at in located)
+def _folders_with(changed: Iterable[Correction], source: SourceSpec, day: date) -> set[str]:
+    """Return those of the folders that a source is read from on a day in which something was
+    corrected."""
+    places = ((locate(path), path) for path in source.folders_on(day))
+    located = {at.store.uri(at.key): path for at, path in places}
+    files = (file for one in changed if one.source == source.name for file in (one.before, one.now))
+    found = (folder_of(file, located) for file in files if file is not None)
+    return {located[folder] for folder in found if folder}
 
 
 def _is_published(store: StoreReader, report: str, day: date) -> bool:

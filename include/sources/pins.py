@@ -22,6 +22,7 @@ from forerun.include.sources.listing import completed, data_files, describe_file
 from forerun.include.sources.spool import Spool
 from forerun.include.sources.table_formats import refuse_tables_above
 from forerun.include.sources.unread import refuse_unread
+from forerun.include.sources.upserts import upserted
 from forerun.include.sources.widening import same_type, widens
 from forerun.include.state.layout import numbers, pin_key, pins_folder, source_id
 from forerun.include.state.records import Pin, PinnedFile, encode
@@ -65,18 +66,18 @@ def pin_source(store: Store, source: SourceSpec, day: date, now: datetime) -> tu
         # an older state, and the loser of a race looks again.
         last, whole_before = _last_pin(store, name, at)
         before = None if form.has_files or last else _pin_before(store, source, name, day)
-        listing = data_files(source, day, last, now, before)
-        files = _pin_files(source, listing, last)
-        if listing.raw or listing.kept:
-            spooled = _spooled(Spool(store, name, last), source, listing)
-            files = tuple(sorted((*files, *spooled), key=lambda file: file.uri))
+        plain = source.as_delivered
+        listing = data_files(plain, day, last, now, before)
+        files = _files_of(store, name, plain, listing, None if source.newest_by else last)
         if not files and not source.allow_empty:
             raise SourcePathError(
                 f"source {source.name} has no files in {said(paths)}",
                 hint="Correct its path, deliver a file (one without rows will do), or declare "
                 "allow_empty.",
             )
-        check_schema(source, files)
+        check_schema(plain, files)
+        if source.newest_by:
+            files = _files_of(store, name, source, upserted(source, files, last), last)
         if source.change == "changelog":
             check_weights(source.name, files)
         if last is not None and last.files == files:
@@ -156,6 +157,17 @@ def _pin_files(source: SourceSpec, listing: Listing, last: Pin | None) -> tuple[
     return tuple(found or next(read) for found in old)
 
 
+def _files_of(
+    store: Store, name: str, source: SourceSpec, listing: Listing, last: Pin | None
+) -> tuple[PinnedFile, ...]:
+    """The files of a listing as they are pinned, and the copies of what no engine reads there."""
+    files = _pin_files(source, listing, last)
+    if not listing.raw and not listing.kept:
+        return files
+    spooled = _spooled(Spool(store, name, last), source, listing)
+    return tuple(sorted((*files, *spooled), key=lambda file: file.uri))
+
+
 def _spooled(spool: Spool, source: SourceSpec, listing: Listing) -> Iterator[PinnedFile]:
     """Yield the files that hold what no engine reads where it is."""
     yield from listing.kept
@@ -167,6 +179,7 @@ def _spooled(spool: Spool, source: SourceSpec, listing: Listing) -> Iterator[Pin
 
 def arrived_rows(source: SourceSpec, day: date) -> int:
     """The rows that have arrived by now, as the files say themselves."""
+    source = source.as_delivered
     listing = data_files(source, day)
     described = describe_files(source, listing, listing.files)
     raw = sum(one.count(source.held_columns) for one in listing.raw)

@@ -10,6 +10,7 @@ from typing import Literal
 from forerun.include.reports.expectations import Expectation
 from forerun.include.reports.period import Over, Period, days_from
 from forerun.include.reports.places import check_place, check_service
+from forerun.include.reports.sources.arrival import check_arrival
 from forerun.include.reports.sources.changes import Change, in_files
 from forerun.include.reports.sources.complete_when import (
     CompleteWhen,
@@ -33,6 +34,7 @@ from forerun.include.reports.sources.source_formats import (
     STREAMS,
     check_types,
 )
+from forerun.include.reports.sources.upserts import check_upserts
 from forerun.include.reports.values.fields import SpecError, label, take_fields
 from forerun.include.reports.values.keywords import names_its_fields
 from forerun.include.reports.values.names import check_name, check_unique, is_name
@@ -94,6 +96,9 @@ class SourceSpec:
     """Whether rows are only added (``append_only``) or taken back, too: a ``changelog``'s files
     have one column more, ``__w BIGINT``, which says how often the row comes (positive) or is taken
     back (negative)."""
+    newest_by: str = ""
+    """The column by which the newest row of a ``key`` is told, of a changelog whose files have the
+    row anew each time that it changes (upserts), and no ``__w``."""
     arrival: Literal["growing", "static"] = "growing"
     """Whether rows come during the day (``growing``) or are all there before the first run
     (``static``)."""
@@ -141,6 +146,11 @@ class SourceSpec:
         return replace(self, over=self.over or period, timezone=zone, store=where)
 
     @property
+    def as_delivered(self) -> SourceSpec:
+        """Return the source as its files are: of upserts, rows that are only added."""
+        return replace(self, change="append_only", newest_by="") if self.newest_by else self
+
+    @property
     def file_columns(self) -> tuple[ColumnSpec, ...]:
         """The columns of the source's files."""
         return in_files(self.columns, self.change)
@@ -181,7 +191,9 @@ class SourceSpec:
             parts.append(f"over {self.over}")
         if self.format == RESULTS:
             parts.append(f"in {self.store}")
-        if self.format in (*SERVICES, RESULTS):  # its copies are all that later runs have
+        if self.newest_by:
+            parts.append(f"newest of {', '.join(self.key)} by {self.newest_by}")
+        if self.format in (*SERVICES, RESULTS) or self.newest_by:  # copies are all there is later
             parts.append(f"of {self.over or 'days'} {self.timezone} {self.change} {self.where}")
             parts += (f"{column.name} {column.type}" for column in self.columns)
         if named := set(self.partitioned_by):
@@ -235,7 +247,10 @@ def _check_source(source: SourceSpec) -> None:
             hint=f"Give 0 to {MOST_SAMPLED:,} rows; some thousand tell most of what more would.",
         )
     _check_columns(source, what)
-    _check_arrival(source, what)
+    over = source.over if source.has_day_folders else None
+    check_arrival(source.arrival, source.complete_when, source.format, what, over=over)
+    if source.newest_by:
+        check_upserts(source, what)
 
 
 def _check_service(source: SourceSpec, what: str) -> None:
@@ -370,25 +385,4 @@ def _check_partitions(source: SourceSpec, what: str, names: set[str]) -> None:
     if len(source.partitioned_by) == len(source.columns):
         raise SpecError(
             f"{what}: all of its columns are partitions", hint="Declare those of the files, too."
-        )
-
-
-def _check_arrival(source: SourceSpec, what: str) -> None:
-    rule = source.complete_when
-    if source.arrival == "static" and source.over is not None and source.has_day_folders:
-        raise SpecError(
-            f"{what} is static, and has a folder for each day of {source.over}",
-            hint="Rows of later days are not there before the first run: let it grow, and say when "
-            "it is complete; over=Trailing(days_back=1) reads the last day's folder alone.",
-        )
-    if source.arrival == "growing" and rule is None:
-        raise SpecError(
-            f"{what} grows, but nothing says when its day is complete",
-            hint="Give complete_when: MarkerFile, HourlyMarkers, AssetEvent, ExpectedCount or "
-            "ClockTime.",
-        )
-    if isinstance(rule, WhenPublished) and source.format != RESULTS:
-        raise SpecError(
-            f"{what}: WhenPublished, with the format {source.format}",
-            hint='It looks at what another report has published: format="report".',
         )
