@@ -20,6 +20,7 @@ from forerun.include.state.layout import pin_key
 from forerun.include.state.records import Pin, PinnedFile, decode
 from forerun.include.stores.store import StoredFile, StoreReader
 from forerun.planner.errors import ContractError
+from forerun.planner.gc_pause import seldom_collecting
 
 
 def read_pin(store: StoreReader, key: str) -> Pin:
@@ -30,11 +31,11 @@ def read_pin(store: StoreReader, key: str) -> Pin:
 
 def read_with_base(store: StoreReader, key: str) -> tuple[Pin, Pin]:
     """A pin as :func:`read_pin` gives it, and the whole one that it goes on from, or is itself."""
-    pin = decode(Pin, store.get(key), key)
+    pin = _stored(store, key)
     if not pin.base:
         return pin, pin
     below = pin_key(pin.source, pin.day, pin.base)
-    base = decode(Pin, store.get(below), below)
+    base = _stored(store, below)
     if base.base or base.number != pin.base or pin.base >= pin.number:
         raise ContractError(
             f"{key} goes on from {below}, which is not an earlier pin that is whole",
@@ -42,6 +43,11 @@ def read_with_base(store: StoreReader, key: str) -> tuple[Pin, Pin]:
         )
     whole = put_together(base.files, pin.files, pin.dropped)
     return replace(pin, files=whole, dropped=()), base
+
+
+def _stored(store: StoreReader, key: str) -> Pin:
+    with seldom_collecting():  # tens of thousands of files are as many values
+        return decode(Pin, store.get(key), key)
 
 
 def put_together(

@@ -30,7 +30,6 @@ from forerun.include.stores.backoff import Backoff
 from forerun.include.stores.store import Store, StoreReader
 from forerun.planner.contract import ColumnSpec
 from forerun.planner.errors import ForerunError
-from forerun.planner.gc_pause import seldom_collecting
 
 _WHOLE_BELOW = 500
 """Pins of fewer files are always stored whole: some 250 kB of JSON."""
@@ -42,7 +41,6 @@ class SchemaDriftError(ForerunError):
     code = "schema-drift"
 
 
-@seldom_collecting()  # tens of thousands of files are as many values
 def pin_source(store: Store, source: SourceSpec, day: date, now: datetime) -> tuple[str, Pin]:
     """Pin what is there now; return the pin and its key.
 

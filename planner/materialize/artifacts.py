@@ -9,7 +9,7 @@ from forerun.planner.algebra.describe import Words, column_list
 from forerun.planner.algebra.fingerprint import fingerprint
 from forerun.planner.algebra.relational import Relation, Window, sources, walk
 from forerun.planner.algebra.types import BIGINT, Column
-from forerun.planner.contract.plan_v1 import WEIGHT_COLUMN, ColumnSpec, Family
+from forerun.planner.contract.plan_v1 import PANE_COLUMN, WEIGHT_COLUMN, ColumnSpec, Family
 from forerun.planner.cost.operators import bucket_count
 from forerun.planner.memo.groups import GroupId, View
 from forerun.planner.memo.tree import original
@@ -214,7 +214,7 @@ class ArtifactFamilies:
         relation = self.relation(slot)
         if slot.view is View.CONTENDERS:
             return self._title_of_first(relation)
-        what = self._words.of(relation)
+        what = self._words.of(relation).replace(PANE_COLUMN, "day")  # of a range
         if slot.view in _STATES:
             return f"states of {what}"
         return f"{what} by {column_list(key)}" if key else what

@@ -15,7 +15,7 @@ from tests.properties.engines import InterpreterEngine, PlainSparkEngine
 from tests.properties.execute import Day, request_of, run_case
 from tests.properties.sessions import spark_session
 
-RUNS, DAYS = 3, 24
+RUNS, DAYS = 3, 16
 COLUMNS = (("k", "BIGINT"), ("i", "INT"), ("d", "DATE"), ("t", "TIMESTAMP"), ("v", "INT"))
 BANDS = (
     "b.k BETWEEN a.k - 2 AND a.k + 3",

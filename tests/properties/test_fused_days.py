@@ -14,7 +14,7 @@ from tests.properties.engines import InterpreterEngine, PlainSparkEngine
 from tests.properties.execute import Day, request_of, run_case
 from tests.properties.sessions import spark_session
 
-RUNS, DAYS = 3, 24
+RUNS, DAYS = 3, 16
 COLUMNS = (("k", "BIGINT"), ("n", "INT"), ("g", "STRING"))
 CALLS = (
     "count(*)", "count(a.n)", "sum(a.n)", "avg(a.n)", "min(a.g)", "max(a.n)", "count(DISTINCT a.k)",

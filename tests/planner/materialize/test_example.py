@@ -171,7 +171,7 @@ def random_day(rng: random.Random) -> tuple[Deliveries, Deliveries]:
 def test_random_days_cost_what_a_replay_counts(cost, method):
     rng = random.Random(f"replay {method}")
     found = set()
-    for number in range(100):
+    for number in range(50):
         sales, returns = random_day(rng)
         expected = replay(method, sales, returns)
         assert cost(method, sales, returns) == pytest.approx(expected), (number, sales, returns)
