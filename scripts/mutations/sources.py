@@ -7,6 +7,7 @@ from scripts.mutations.mutation import Mutation
 _SLOT = "include/sources/services/postgresql_slot.py"
 _SLOTS = ("tests/include/sources/test_replication_slots.py",)
 _AVRO = "include/sources/services/avro_values.py"
+_UPSERTS = ("tests/spark/test_upserts.py", "-m", "not slow")
 SOURCES = (
     Mutation(
         "slots: transactions that ran are taken for seen", _SLOT,
@@ -143,5 +144,21 @@ SOURCES = (
         "csv: what is not declared is left out unasked", "include/sources/texts/csv_format.py",
         "others = [] if ignores else", "others = [] if found else",
         suite=("tests/spark/test_csv.py", "-m", "not spark"),
+    ),
+    Mutation(
+        "upserts: the oldest row of a key", "include/sources/upserts.py",
+        'aggregate([(by, "max")])', 'aggregate([(by, "min")])', suite=_UPSERTS,
+    ),
+    Mutation(
+        "upserts: the old row is not taken back", "include/sources/upserts.py",
+        "come = now if last is None else", "come = now if now else", suite=_UPSERTS,
+    ),
+    Mutation(
+        "upserts: rows that are equally new", "include/sources/upserts.py",
+        "if found.num_rows > newest.num_rows:", "if False:", suite=_UPSERTS,
+    ),
+    Mutation(
+        "upserts: NULL in the key", "include/sources/upserts.py",
+        "if rows[name].null_count:", "if False:", suite=_UPSERTS,
     ),
 )  # fmt: skip
