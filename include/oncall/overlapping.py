@@ -38,6 +38,8 @@ def overlapping_days(store: StoreReader, repair: Repair) -> OverlappingDays:
     ranging = {s.name: s for s in repair.day.spec.sources if s.over and s.has_day_folders}
     changed = [one for one in repair.corrections or () if one.source in ranging]
     touched = {one.source: _folders_with(changed, ranging[one.source], own_day) for one in changed}
+    if not touched:
+        return OverlappingDays()
     others = sorted(day for text in days_of(store, name) if (day := parse_day(text)) != own_day)
     days = tuple(
         day
