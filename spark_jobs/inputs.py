@@ -240,8 +240,7 @@ def _by_pane(
     source: ManifestSource, *deliveries: Sequence[PinnedFile]
 ) -> tuple[ManifestSource, tuple[PinnedFile, ...], tuple[PinnedFile, ...]]:
     """The source with one more column, and what comes and what goes of it with their panes."""
-    panes = dict(source.panes)
-    came, gone = (tuple(by_pane(f, panes, PANE_COLUMN) for f in files) for files in deliveries)
+    came, gone = (tuple(by_pane(f, PANE_COLUMN) for f in files) for files in deliveries)
     columns = (*source.columns, ColumnSpec(name=PANE_COLUMN, type="DATE"))
     return replace(source, columns=columns), came, gone
 

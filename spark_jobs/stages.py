@@ -98,7 +98,7 @@ def _read_of(inputs: Inputs, item: SourceInput) -> Iterator[object]:
     source = inputs.manifest.source(item.source)
     yield item.view, source.columns, source.change, files
     if item.by_pane:
-        yield source.panes
+        yield tuple(f.day for f in (*inputs.files(item), *inputs.withdrawn(item)))
     if gone := tuple((f.uri, f.size, f.identity) for f in inputs.withdrawn(item)):
         yield gone
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 
 from forerun.include.days.handle import Day
-from forerun.include.days.panes import Panes, if_whole, panes_of
+from forerun.include.days.panes import panes_of
 from forerun.include.days.sinks.day_rows import ReportDay
 from forerun.include.days.sinks.tables import check_sink
 from forerun.include.reports.spec import ReportSpec, SourceSpec, WhenPublished
@@ -153,20 +153,6 @@ def _pinned(
         expectations=source.expectations,
         withdrawn=withdrawn,
         takes_back=takes_back,
-        panes=_panes(day, source, inherited, pin, base, withdrawn) if takes_back else (),
+        # The rows of a changelog go one by one.
+        panes=panes_of(pin, base, withdrawn) if takes_back and source.change != "changelog" else (),
     )
-
-
-def _panes(
-    day: Day,
-    source: SourceSpec,
-    inherited: Inherited,
-    pin: Pin,
-    base: Pin | None,
-    withdrawn: Sequence[PinnedFile],
-) -> Panes:
-    """The panes of a source that a run reads, which may take back what an earlier day has read."""
-    if source.change != "append_only":
-        return ()  # its own rows go one by one
-    before = (date.fromisoformat(inherited.day),) if inherited.day else ()
-    return if_whole(panes_of(source, (*before, day.date)), pin, base, withdrawn)

@@ -205,9 +205,9 @@ class ReportSpec:
 
     def moves_by(self, source: SourceSpec) -> float:
         """Return which part of a growing source's rows the next report reads anew, where both read
-        folders of days and mostly the same ones: a trailing range, or a period to date. 0 for other
+        rows of days and mostly the same ones: a trailing range, or a period to date. 0 for other
         sources."""
-        if source.over is None or source.arrival != "growing" or not source.has_day_folders:
+        if source.over is None or source.arrival != "growing" or not source.tells_days:
             return 0.0
         return moved_share(source.over, self.period)
 

@@ -93,7 +93,7 @@ def following_of(request: PlanRequest, spec: ReportSpec, heirs: int) -> Followin
             for s in spec.sources
             if (share := spec.moves_by(s))
         }
-        daily = (s.name for s in spec.sources if s.has_day_folders and s.name not in brings)
+        daily = (s.name for s in spec.sources if s.tells_days and s.name not in brings)
         return Following(
             times=heirs,
             brings=brings,

@@ -44,12 +44,20 @@ class Correction:
 def find_corrections(before: Pin, now: Pin) -> tuple[Correction, ...]:
     """Compare two pins of a source; return what has changed in between, by URI.
 
-    A file that was written again with the content that it had is no correction.
+    A file that was written again with the content that it had is no correction, and files that a
+    table has compacted are none.
     """
     then, there = ({file.uri: file for file in pin.files} for pin in (before, now))
+    compacted = {
+        uri
+        for one in now.compacted
+        if then.keys() >= set(one.gone) and there.keys() >= set(one.come)
+        if there.keys().isdisjoint(one.gone) and then.keys().isdisjoint(one.come)
+        for uri in (*one.gone, *one.come)
+    }
     return tuple(
         Correction(source=now.name, before=then.get(uri), now=there.get(uri))
-        for uri in sorted(then.keys() | there.keys())
+        for uri in sorted((then.keys() | there.keys()) - compacted)
         if not _same(then.get(uri), there.get(uri))
     )
 
@@ -99,7 +107,9 @@ def find_copies(
         for copy in with_digests(form, location, keyed):
             for file in files:
                 if _is_copy(file, copy):
-                    held = replace(copy, constants=file.constants, columns=file.columns)
+                    held = replace(
+                        copy, constants=file.constants, columns=file.columns, day=file.day
+                    )
                     found.setdefault(file.uri, held)
     return found
 

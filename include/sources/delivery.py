@@ -72,8 +72,6 @@ def delivery(pin: Pin, base: Pin | None, *, growing: bool = True) -> tuple[Pinne
     origins = {file.origin for file in pin.files if file.origin}
     for file in base.files:
         there = now.get(file.uri)
-        if there is None and file.origin in origins:
-            raise _changed(pin, file.name, "was written again since the last committed run")
         if there is None and not format_of(pin.format).has_files:
             raise _changed(
                 pin,
@@ -81,6 +79,8 @@ def delivery(pin: Pin, base: Pin | None, *, growing: bool = True) -> tuple[Pinne
                 "are no longer there, or have other values by now",
                 takes_back=pin.format not in STREAMS,
             )
+        if there is None and file.origin in origins:
+            raise _changed(pin, file.name, "was written again since the last committed run")
         if there is None:
             raise _changed(pin, file.name, "was there at the last committed run and is gone")
         same = (there.size, there.identity) == (file.size, file.identity)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import datetime
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from forerun.include.sources.constants import Constants
+from forerun.include.sources.days import DayBounds, DayColumn
 from forerun.include.sources.raw import Raw
 from forerun.include.sources.table_formats import refuse_tables_below
 from forerun.include.state.records import Pin, PinnedFile
@@ -34,6 +35,15 @@ class TableVersion:
     table: str
     version: int
     columns: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class SameRows:
+    """The keys of files that are ``gone`` from a table, and of those that are there with all of
+    their rows and no other ones."""
+
+    gone: frozenset[str]
+    there: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,17 +104,21 @@ class Listing:
     source that is asked for its rows, and has no files.
 
     ``raw``: rows beside those of the files, which have to be spooled. ``constants``: by key, what
-    the files lack since it is the same in all their rows. ``table``: the version of the table that
+    the files lack since it is the same in all their rows. ``days``: by key, the day of all rows
+    there, as ISO has it, where the source tells it. ``table``: the version of the table that
     has these files, of a format with a log. ``kept``: files of the last pin that hold the same rows
-    still, though they are no longer, or elsewhere, in the source.
+    still, though they are no longer, or elsewhere, in the source. ``compacted``: files of the pin
+    of the day before that were compacted since.
     """
 
     folder: Location | None
     files: tuple[StoredFile, ...] = ()
     raw: tuple[Raw, ...] = ()
     constants: Mapping[str, Constants] = field(default_factory=dict)
+    days: Mapping[str, str] = field(default_factory=dict)
     table: TableVersion | None = None
     kept: tuple[PinnedFile, ...] = ()
+    compacted: tuple[SameRows, ...] = ()
 
     @property
     def location(self) -> Location:
@@ -122,31 +136,26 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
-class DayBounds:
-    """The instants between which a day lies, in a source that tells days apart by time."""
-
-    day: date
-    begin: datetime
-    end: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class Asked:
     """A question to a format: the places of a source, the last one that of the last day.
 
-    ``is_marker`` tells the paths of markers below a folder, which are no data. ``last`` is the
-    newest pin of the same source, if there is one; ``catalog`` the name of the table in a catalog,
-    of a format whose tables have one. ``signed``: whether rows may be taken back; ``ignores``:
-    whether what is not declared is left out; ``accepts_loss``: whether rows that the source has
-    deleted before they were read are done without. ``days``: those that are read, in order, of a
-    source that tells days by time; ``now``: when it is asked, for whether they are over;
-    ``before``: the newest pin of an earlier day, if there is none of this one. ``columns`` and
-    ``where``: the declared columns, and which rows are read, as a database asks; ``slot``: its
-    replication slot, which tells the changes of rows by their ``key``; ``store``: the URI of the
-    one that has the results of another report, empty for the deployment's own.
+    ``day_of``: the day of each place, as ISO has it, of a source that is read over several days and
+    has a place for each of them; else empty. ``is_marker`` tells the paths of markers below a
+    folder, which are no data. ``last`` is the newest pin of the same source, if there is one;
+    ``catalog`` the name of the table in a catalog, of a format whose tables have one. ``signed``:
+    whether rows may be taken back; ``ignores``: whether what is not declared is left out;
+    ``accepts_loss``: whether rows that the source has deleted before they were read are done
+    without. ``days``: those that are read, in order, of a source that tells days by time, or by the
+    column ``day_by``; ``now``: when it is asked, for whether they are over; ``before``: the newest
+    pin of an earlier day, if there is none of this one, and ``first_before`` the first pin of that
+    day. ``columns`` and ``where``: the declared columns, and which rows are read, as a database
+    asks; ``slot``: its replication slot, which tells the changes of rows by their ``key``;
+    ``store``: the URI of the one that has the results of another report, empty for the deployment's
+    own.
     """
 
     paths: Sequence[str]
+    day_of: Mapping[str, str] = field(default_factory=dict)
     is_marker: Callable[[str], bool] | None = None
     last: Pin | None = None
     catalog: str = ""
@@ -154,8 +163,10 @@ class Asked:
     ignores: bool = False
     accepts_loss: bool = False
     days: Sequence[DayBounds] = ()
+    day_by: DayColumn | None = None
     now: datetime | None = None
     before: Pin | None = None
+    first_before: Pin | None = None
     columns: Sequence[ColumnSpec] = ()
     where: str = ""
     slot: str = ""

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from forerun.include.reports.period import days_from
 from forerun.include.reports.sources.complete_when import CompleteWhen, HourlyMarkers, MarkerFile
 from forerun.include.reports.spec import SourceSpec
 from forerun.include.reports.values.clock import parse_time, parse_zone
 from forerun.include.sources.constants import Constants, in_folders, with_constants
-from forerun.include.sources.files import Asked, DayBounds, Listing
+from forerun.include.sources.days import DayBounds, DayColumn
+from forerun.include.sources.files import Asked, Listing
 from forerun.include.sources.formats import format_of
 from forerun.include.state.records import Pin, PinnedFile
 from forerun.include.stores.store import StoredFile
+from forerun.planner.algebra.types import parse_type
 from forerun.planner.contract.plan_v1 import WEIGHT_COLUMN
 
 
@@ -24,38 +25,46 @@ def data_files(
     day: date,
     last: Pin | None = None,
     now: datetime | None = None,
-    before: Pin | None = None,
+    before: Sequence[Pin] = (),
 ) -> Listing:
     """List the data files of a source on ``day``
     (:meth:`forerun.include.sources.files.Location.files`); of a source that is read over several
     days those of all their folders. The marker that the source is complete by is none of them,
     whatever its name. A table is listed as one that goes on from ``last``, the newest pin of it;
-    ``now`` says whether days are over, and ``before``, the newest pin of an earlier day, what was
-    read of them by then.
+    ``now`` says whether days are over, and ``before``, the newest pin of an earlier day and the
+    first one of that day, what was read of them by then.
 
     Raises :class:`forerun.include.sources.table_formats.TableFormatError` if a table of another
     format lies there, and :class:`forerun.include.sources.files.SourcePathError` for days that lie
     in different buckets.
     """
     zone = parse_zone(source.timezone) if source.timezone else None
+    days = _days(source, day, zone) if zone else ()
+    day_of = {path: str(each) for path, each in source.places_of_days(day).items()}
     asked = Asked(
         paths=tuple(source.folders_on(day)),
+        day_of=day_of,
         is_marker=_markers(source.complete_when),
         last=last,
         catalog=source.catalog,
         signed=source.change == "changelog",
         ignores=source.extra_columns == "ignore",
         accepts_loss=source.lost_rows == "accept",
-        days=_days(source, day, zone) if zone else (),
+        days=days,
+        day_by=_day_column(source, zone, days) if zone else None,
         now=now,
-        before=before,
+        before=before[0] if before else None,
+        first_before=before[1] if before else None,
         columns=source.columns,
         where=source.where_on(day),
         slot=source.slot,
         key=tuple(column for column in source.columns if column.name in source.key),
         store=source.store,
     )
-    listing = format_of(source.format).listed(asked)
+    form = format_of(source.format)
+    listing = form.listed(asked)
+    if form.has_files and not form.has_log and day_of:
+        listing = replace(listing, days=_in_folders_of_days(asked, listing.keys))
     if not source.partitioned_by or listing.folder is None:
         return listing
     uri = listing.location.store.uri
@@ -63,13 +72,34 @@ def data_files(
     return replace(listing, constants=named)
 
 
+def _in_folders_of_days(asked: Asked, keys: Iterable[str]) -> Mapping[str, str]:
+    """Return the days in whose folders files lie, by their keys."""
+    located = zip(asked.locations, asked.paths, strict=True)
+    days = {at.key: asked.day_of[path] for at, path in located}
+    found = {}
+    for key in keys:
+        folder = key
+        while folder and folder not in days:
+            folder = folder.rpartition("/")[0]
+        if folder:
+            found[key] = days[folder]
+    return found
+
+
 def _days(source: SourceSpec, day: date, zone: ZoneInfo) -> tuple[DayBounds, ...]:
     midnight = parse_time("00:00", "the start of a day")
-    first = source.over.bounds(day)[0] if source.over is not None else day
     return tuple(
         DayBounds(each, midnight.on(each, zone), midnight.on(each + timedelta(days=1), zone))
-        for each in days_from(first, day)
+        for each in source.days_read(day)
     )
+
+
+def _day_column(
+    source: SourceSpec, zone: ZoneInfo, days: tuple[DayBounds, ...]
+) -> DayColumn | None:
+    kinds = (column.type for column in source.columns if column.name == source.day_by)
+    kind = next(kinds, None)
+    return DayColumn(source.day_by, parse_type(kind).name, zone, days) if kind else None
 
 
 def describe_files(
@@ -95,6 +125,7 @@ def completed(
         known = {name.lower() for name in listing.table.columns}
         known.add(WEIGHT_COLUMN)  # how often a row comes, of rows that were told apart
         file = replace(file, columns=tuple(c for c in file.columns if c.name.lower() in known))
+    file = replace(file, day=file.day or listing.days.get(key, ""))
     constants = _constants(source, listing, key, file, weight)
     return with_constants(file, constants, source.file_columns)
 

@@ -15,12 +15,13 @@ from datetime import UTC, date, datetime, timedelta
 from forerun.include.reports.spec import SourceSpec
 from forerun.include.sources.changelog import check_weights
 from forerun.include.sources.contents import changed_contents, with_digests
-from forerun.include.sources.delivery import put_together, read_with_base
+from forerun.include.sources.delivery import put_together, read_pin, read_with_base
 from forerun.include.sources.files import Listing, SourcePathError, locate
 from forerun.include.sources.formats import format_of
 from forerun.include.sources.listing import completed, data_files, describe_files, said
 from forerun.include.sources.spool import Spool
 from forerun.include.sources.table_formats import refuse_tables_above
+from forerun.include.sources.tables.compactions import compacted_in
 from forerun.include.sources.unread import refuse_unread
 from forerun.include.sources.upserts import upserted
 from forerun.include.sources.widening import same_type, widens
@@ -63,7 +64,8 @@ def pin_source(store: Store, source: SourceSpec, day: date, now: datetime) -> tu
         # The last pin is read before the folder is listed: a pin with a higher number never shows
         # an older state, and the loser of a race looks again.
         last, whole_before = _last_pin(store, name, at)
-        before = None if form.has_files or last else _pin_before(store, source, name, day)
+        goes_on = not form.has_files or (form.has_log and source.over is not None)
+        before = _pins_before(store, source, name, day) if goes_on and last is None else ()
         plain = source.as_delivered
         listing = data_files(plain, day, last, now, before)
         files = _files_of(store, name, plain, listing, None if source.newest_by else last)
@@ -93,6 +95,7 @@ def pin_source(store: Store, source: SourceSpec, day: date, now: datetime) -> tu
             files=files,
             table=listing.table.table if listing.table else "",
             version=listing.table.version if listing.table else 0,
+            compacted=last.compacted if last else compacted_in(listing.compacted, before, files),
         )
         key = pin_key(name, at, number)
         pin = _shortened(whole, whole_before)
@@ -124,12 +127,18 @@ def _last_pin(store: StoreReader, source: str, day: str) -> tuple[Pin, Pin] | tu
     return read_with_base(store, pin_key(source, day, known[-1])) if known else (None, None)
 
 
-def _pin_before(store: StoreReader, source: SourceSpec, name: str, day: date) -> Pin | None:
-    """The newest pin of the day before, or of the period before that of ``day``."""
+def _pins_before(
+    store: StoreReader, source: SourceSpec, name: str, day: date
+) -> tuple[Pin, Pin] | tuple[()]:
+    """The newest pin of the day before, or of the period before that of ``day``, and the first one
+    of that day."""
     first = source.over.bounds(day)[0] if source.over is not None else day
-    found = (_last_pin(store, name, (each - timedelta(days=1)).isoformat())[0]
-             for each in dict.fromkeys((day, first)))  # fmt: skip
-    return next((pin for pin in found if pin is not None), None)
+    for each in dict.fromkeys((day, first)):
+        at = (each - timedelta(days=1)).isoformat()
+        newest, _ = _last_pin(store, name, at)
+        if newest is not None:
+            return newest, read_pin(store, pin_key(name, at, 1))
+    return ()
 
 
 def _pin_files(source: SourceSpec, listing: Listing, last: Pin | None) -> tuple[PinnedFile, ...]:
@@ -172,7 +181,8 @@ def _spooled(spool: Spool, source: SourceSpec, listing: Listing) -> Iterator[Pin
     copied = spool.files(listing.raw, source.held_columns)
     for raw, files in zip(listing.raw, copied, strict=True):
         for file in files:
-            yield completed(source, listing, raw.key, file, raw.weight)
+            if raw.by_day is None or raw.by_day.reads(file.day):
+                yield completed(source, listing, raw.key, file, raw.weight)
 
 
 def arrived_rows(source: SourceSpec, day: date) -> int:

@@ -14,6 +14,7 @@ from forerun.planner.contract import ColumnSpec
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from forerun.include.sources.days import DayColumn
     from forerun.include.sources.files import Location
     from forerun.include.stores.store import StoredFile
 
@@ -31,7 +32,8 @@ class Raw:
     rows that are not as declared. ``verify`` raises it, too, if other rows than these may have been
     read meanwhile. ``weight``: how often each row counts, -1 for rows that are deleted in a file.
     ``most``: as many rows as there can be, where that is known before they are read; ``rows`` finds
-    it out without reading them, where what holds them says so.
+    it out without reading them, where what holds them says so. ``by_day``: the column by which they
+    are of different days; a file then has those of one day.
     """
 
     key: str
@@ -42,11 +44,13 @@ class Raw:
     weight: int = 1
     most: int | None = None
     rows: Callable[[], int] | None = None
+    by_day: DayColumn | None = None
 
     def digest(self, declared: Sequence[ColumnSpec]) -> str:
         """Return what tells these rows from all others, in the columns as declared."""
         columns = tuple(f"{column.name} {column.type}" for column in declared)
-        text = "\0".join((*self.identity, "", *columns))
+        by = ("by day", str(self.by_day)) if self.by_day else ()
+        text = "\0".join((*self.identity, *by, "", *columns))
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
     def count(self, declared: Sequence[ColumnSpec]) -> int:

@@ -31,6 +31,8 @@ from forerun.planner.contract import ColumnSpec
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from forerun.include.sources.days import DayColumn
+
 _PART = 64 << 20
 """Bytes of rows in memory that one file holds."""
 _THREADS = 4
@@ -56,7 +58,7 @@ class Spool:
     def files(
         self, raw: Sequence[Raw], declared: Sequence[ColumnSpec]
     ) -> list[tuple[PinnedFile, ...]]:
-        """Return the files that hold each of these rows, at least one; copy rows of which there are
+        """Return the files that hold each of these rows; copy rows of which there are
         none, several at once.
 
         Raises :class:`forerun.include.sources.unread.SourceFileError` for rows that cannot be read.
@@ -103,7 +105,7 @@ class Spool:
     ) -> Iterator[PinnedFile]:
         from forerun.include.sources.parquet.footers import read_footer
 
-        for number, data in enumerate(_parts(raw.read(declared))):
+        for number, (day, data) in enumerate(_parts(raw.read(declared), raw.by_day)):
             key = spooled_file_key(self.source, digest, number, token)
             self.store.put(key, data)
             stored = self.store.stat(key)
@@ -112,7 +114,8 @@ class Spool:
                     f"{self.store.uri(key)} is gone right after it was written",
                     hint="Something else deletes in the store: see that nothing but Forerun does.",
                 )
-            yield replace(read_footer(Location(self.store, key), stored), origin=raw.origin)
+            found = read_footer(Location(self.store, key), stored)
+            yield replace(found, origin=raw.origin, day=day)
 
 
 def _as_copied(file: PinnedFile) -> PinnedFile:
@@ -122,15 +125,18 @@ def _as_copied(file: PinnedFile) -> PinnedFile:
     return replace(file, columns=held, constants=())
 
 
-def _parts(rows: pa.RecordBatchReader) -> Iterator[bytes]:
-    """Yield Parquet files with all the rows, in their order; one without rows if there are none."""
+def _parts(rows: pa.RecordBatchReader, by_day: DayColumn | None) -> Iterator[tuple[str, bytes]]:
+    """Yield Parquet files with all the rows, in their order; one without rows if there are none.
+    ``by_day``: with those of one day each, which stands before them, and without rows of none."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    def parquet(batches: Sequence[pa.RecordBatch]) -> bytes:
-        sink, table = io.BytesIO(), pa.Table.from_batches(batches, rows.schema)
-        pq.write_table(table, sink, row_group_size=max(1, table.num_rows), compression="zstd")
-        return sink.getvalue()
+    def files(batches: Sequence[pa.RecordBatch]) -> Iterator[tuple[str, bytes]]:
+        together = pa.Table.from_batches(batches, rows.schema)
+        for day, table in by_day.apart(together) if by_day else [("", together)]:
+            sink = io.BytesIO()
+            pq.write_table(table, sink, row_group_size=max(1, table.num_rows), compression="zstd")
+            yield day, sink.getvalue()
 
     held: list[pa.RecordBatch] = []
     size, parts = 0, 0
@@ -138,7 +144,7 @@ def _parts(rows: pa.RecordBatchReader) -> Iterator[bytes]:
         held.append(batch)
         size += batch.nbytes
         if size >= _PART:
-            yield parquet(held)
+            yield from files(held)
             held, size, parts = [], 0, parts + 1
     if held or not parts:
-        yield parquet(held)
+        yield from files(held)

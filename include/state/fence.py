@@ -14,12 +14,25 @@ proves that clean-up had deleted nothing of what was read until then. The whole 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from forerun.include.machine.wall_clock import utc_now
 from forerun.include.state.layout import Generation, fence_key
-from forerun.include.state.records import Fence, decode, encode
+from forerun.include.state.records import decode, encode
 from forerun.include.stores.backoff import Backoff
 from forerun.include.stores.store import Store, StoreReader
 from forerun.planner.errors import ForerunError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fence:
+    """Up to which generation of a day clean-up has closed it: none of them can be committed to or
+    published from any more."""
+
+    report: str
+    day: str
+    through: int
+    closed_at: str
 
 
 class GenerationClosedError(ForerunError):

@@ -67,12 +67,12 @@ class PinnedFile:
 
     ``uri`` is what Spark reads; ``identity`` the etag, or the modification time in nanoseconds.
     ``digest``: of the file's footer and of blocks spread over the file, where ``identity`` is a
-    time, which a copy may keep; empty where it is an etag, and in pins of older versions.
-    ``old_times``: the columns with dates or times by an old calendar or in an old format; None
-    where that was not looked at, in pins of older versions.
-    ``constants``: the columns that the file lacks because all its rows have one value there, and
-    its text; None for NULL (:mod:`forerun.include.sources.constants`). ``origin``: of a file that
-    Forerun itself has spooled, the URI of what holds its rows; else empty.
+    time, which a copy may keep; empty where it is an etag, and in older pins. ``old_times``: the
+    columns with dates or times by an old calendar or in an old format; None in older pins, which
+    did not look. ``constants``: the columns that the file lacks because all its rows have one value
+    there, and its text; None for NULL (:mod:`forerun.include.sources.constants`). ``origin``: the
+    URI of what holds the rows of a file that Forerun has spooled; else empty. ``day``: that of all
+    its rows, as ISO has it, where a source that is read over several tells it; else empty.
     """
 
     uri: str
@@ -84,11 +84,20 @@ class PinnedFile:
     old_times: tuple[str, ...] | None = later(None)
     constants: tuple[tuple[str, str | None], ...] = later(())
     origin: str = later("")
+    day: str = later("")
 
     @property
     def name(self) -> str:
         """What people know the file by: where its rows were delivered."""
         return self.origin or self.uri
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compacted:
+    """Files of one day, by URI, and those into which a table has written the same rows."""
+
+    gone: tuple[str, ...]
+    come: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +109,8 @@ class Pin:
     URIs of those that are gone. :func:`forerun.include.sources.delivery.read_pin` gives whole pins.
     ``more_paths``: the other folders of a source that a period of several days reads; ``path`` is
     that of its last day. ``table`` and ``version``: of a table with a log, what tells it from one
-    that was created anew in its place, and the version whose rows these are.
+    that was created anew in its place, and the version whose rows these are. ``compacted``: what
+    was compacted in it since the pin of the day before.
     """
 
     source: str
@@ -116,6 +126,7 @@ class Pin:
     more_paths: tuple[str, ...] = later(())
     table: str = later("")
     version: int = later(0)
+    compacted: tuple[Compacted, ...] = later(())
 
     @property
     def rows(self) -> int:
@@ -167,23 +178,12 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fence:
-    """Up to which generation of a day clean-up has closed it: none of them can be committed to or
-    published from any more. See :mod:`forerun.include.state.fence`."""
-
-    report: str
-    day: str
-    through: int
-    closed_at: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ManifestSource:
     """A source of a run: its pin, the base run's pin ("" for none), what is declared of it.
 
     ``withdrawn``: files that the base run has read and this one's pin does not have, as they can
     still be read. Their rows are taken back: a delivery has a weight for each row, also where that
-    is for other days (``takes_back``). ``panes``: the :mod:`forerun.include.days.panes`."""
+    is for other days (``takes_back``). ``panes``: its days (:mod:`forerun.include.days.panes`)."""
 
     name: str
     pin: str
@@ -196,7 +196,7 @@ class ManifestSource:
     key: tuple[str, ...] = ()
     withdrawn: tuple[PinnedFile, ...] = later(())
     takes_back: bool = later(False)
-    panes: tuple[tuple[str, str], ...] = later(())
+    panes: tuple[str, ...] = later(())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,22 +7,93 @@ from scripts.mutations.mutation import Mutation
 _DECIDED = ("tests/include/days/test_inheriting.py",)
 _EXECUTED = ("tests/spark/test_rolling_days.py", "-k", "see_most")
 _PANES = ("tests/include/days/test_panes.py",)
+_RANGES = ("tests/include/sources/test_listing.py",)
+_OF_TABLES = ("tests/spark/test_days_of_tables.py",)
+_OF_DATABASES = ("tests/include/sources/test_database_tables.py", "-k", "range_of_days")
+_COMPACTIONS = ("tests/include/sources/test_compactions.py",)
 _BY_PANE = ("tests/properties/test_delta_laws.py", "-k", "by-pane")
 _CORRECTED = ("tests/spark/test_rolling_days.py", "-k", "in_part")
 INHERITING = (
     Mutation(
         "panes: a corrected day goes in part", "include/days/panes.py",
-        "() if any(pane_of(file, there) in gone for file in pin.files) else panes", "panes",
-        suite=_CORRECTED,
+        "() if there & {file.day for file in withdrawn} else ", "", suite=_CORRECTED,
     ),
     Mutation(
-        "panes: a file of no day", "include/days/panes.py",
-        "if any(pane_of(file, there) is None for file in files):", "if False:", suite=_PANES,
-    ),
-    Mutation(
-        "panes: a folder of several days", "include/days/panes.py",
-        "if source.path_on(each - timedelta(days=1)) == folder or known", "if known",
+        "panes: a file of no day", "include/days/panes.py", "all(file.day and before", "all(before",
         suite=_PANES,
+    ),
+    Mutation(
+        "panes: a file of another day than it was of", "include/days/panes.py",
+        " and before.get(file.uri, file.day) == file.day", "", suite=_PANES,
+    ),
+    Mutation(
+        "panes: a folder of several days", "include/reports/sources/source.py",
+        "return found if alone and len", "return found if len", suite=_RANGES,
+    ),
+    Mutation(
+        "days of tables: rows with NULL are of the day of the others",
+        "include/sources/tables/rows_by_day.py", 'return (*days, "") if days and found.has_nulls '
+        "else days", "return days", suite=_OF_TABLES,
+    ),
+    Mutation(
+        "days of tables: rows of other days are read", "include/sources/pins.py",
+        "if raw.by_day is None or raw.by_day.reads(file.day):", "if True:", suite=_OF_TABLES,
+    ),
+    Mutation(
+        "days of tables: a file of several days lies as it is",
+        "include/sources/tables/rows_by_day.py", "if len(known) == 1 and known[0]:",
+        "if known and known[0]:", suite=_OF_TABLES,
+    ),
+    Mutation(
+        "days of tables: days of UTC", "include/sources/days.py",
+        "return value.astimezone(self.zone).date() if value.tzinfo else value.date()",
+        "return value.date()", suite=_OF_TABLES,
+    ),
+    Mutation(
+        "days of tables: rows are of days of UTC", "include/sources/days.py",
+        'pa.timestamp("us", str(self.zone))', 'pa.timestamp("us", "UTC")', suite=_OF_TABLES,
+    ),
+    Mutation(
+        "databases: all days are kept of which some rows have gone",
+        "include/sources/services/postgresql_format.py",
+        "if file.day not in anew)", ")", suite=_OF_DATABASES,
+    ),
+    Mutation(
+        "databases: copies of days that are not read are kept",
+        "include/sources/services/postgresql_format.py",
+        " if column.reads(file.day))", ")", suite=_OF_DATABASES,
+    ),
+    Mutation(
+        "compactions: with files that have come since", "include/sources/tables/compactions.py",
+        "merged.is_same &= key not in touched", "pass", suite=_COMPACTIONS,
+    ),
+    Mutation(
+        "compactions: of files that were rewritten since", "include/sources/tables/compactions.py",
+        "        groups[change.key].is_same = False\n", "        pass\n", suite=_COMPACTIONS,
+    ),
+    Mutation(
+        "compactions: rows were deleted of a file that is not named",
+        "include/sources/tables/compactions.py", "elif change.deletes and not change.key:",
+        "elif False:", suite=_COMPACTIONS,
+    ),
+    Mutation(
+        "compactions: what the pin has by row is what the table has",
+        "include/sources/tables/compactions.py",
+        "touched -= {locate_file(file.name).key for file in before.files}", "touched.clear()",
+        suite=_COMPACTIONS,
+    ),
+    Mutation(
+        "compactions: all days of a file at once", "include/sources/tables/compactions.py",
+        "days[file.day][number]", 'days["all"][number]', suite=_COMPACTIONS,
+    ),
+    Mutation(
+        "compactions: not all that was compacted was read", "include/sources/corrections.py",
+        "if then.keys() >= set(one.gone) and there.keys()", "if there.keys()", suite=_COMPACTIONS,
+    ),
+    Mutation(
+        "compactions: what was compacted is still read", "include/sources/corrections.py",
+        "if there.keys().isdisjoint(one.gone) and then.keys().isdisjoint(one.come)", "if True",
+        suite=_COMPACTIONS,
     ),
     Mutation(
         "panes: what has gone is still there", "planner/rules/incremental/panes.py",

@@ -37,7 +37,7 @@ TABLES = (
         " or bool(self.missing(fields.values(), columns))", "", suite=_ICEBERG,
     ),
     Mutation(
-        "hidden partitions: columns of the file", f"{_AT}/table_listing.py",
+        "hidden partitions: columns of the file", f"{_AT}/log.py",
         "for name, value in values if name.lower() in columns)", "for name, value in values)",
         suite=_ICEBERG,
     ),

@@ -8,6 +8,7 @@ result is compared with that of the text.
 
     python -m tests.benchmarks rolling --scale 10
     python -m tests.benchmarks rolling --scale 0.1 --only q01 --no-page
+    python -m tests.benchmarks rolling --scale 10 --tables delta --only q01,extremes --no-page
 """
 
 from __future__ import annotations
@@ -20,6 +21,10 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import write_deltalake
+
 from forerun.include.days.handle import Day
 from forerun.include.machine.jvm import home_folder
 from forerun.include.reports.spec import RunPolicy, RunTime, Trailing
@@ -27,6 +32,7 @@ from forerun.include.runs.prepare import open_generation, prepare_run, publish_r
 from forerun.include.state.inherited import read_inherited
 from forerun.include.state.records import RunCommit
 from forerun.include.stores.opening import open_store
+from forerun.planner.contract import ColumnSpec
 from forerun.planner.request import Settings, TimePoint
 from forerun.simulation.accounts import last_commit
 from forerun.simulation.day import plain_query, read_simulated
@@ -88,6 +94,16 @@ class RollingDay:
     kept: int
 
 
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--tables",
+        choices=("folders", "delta"),
+        default="folders",
+        help="what the days lie in: a folder each (the default), or one Delta table that is not "
+        "partitioned, with a commit for each day; without the page",
+    )
+
+
 def folders_of(suite: Suite, scale: float) -> Path:
     """Split the growing tables into the folders of days, once."""
     folder = suite.generate(scale)
@@ -115,11 +131,26 @@ def folders_of(suite: Suite, scale: float) -> Path:
     return incoming
 
 
-class Executing:
-    """Executes the days of queries in one session."""
+def delta_of(incoming: Path, name: str) -> Path:
+    """Write the days of a table as commits of a Delta table, once, with the column ``day``."""
+    folder = incoming / f"{name}-delta"
+    if not folder.exists():
+        say(f"writing {name} as a Delta table")
+        unfinished = folder.with_name(f"{name}-delta-unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        for each in sorted((incoming / name).iterdir()):
+            rows = pq.read_table(each / "rows.parquet")
+            day = pa.repeat(pa.scalar(dt.date.fromisoformat(each.name)), rows.num_rows)
+            write_deltalake(unfinished, rows.append_column("day", day), mode="append")
+        unfinished.rename(folder)
+    return folder
 
-    def __init__(self, scale: float, master: str) -> None:
-        self._scale = scale
+
+class Executing:
+    """Executes the days of queries in one session. ``tables``: what the days lie in."""
+
+    def __init__(self, scale: float, master: str, tables: str) -> None:
+        self._scale, self._tables = scale, tables
         self._sessions = OneAtATime[str, Runner](lambda _all: spark_session(master, MEMORY))
 
     def figures(self, suite: Suite, query: str, _found: Found) -> Figures:
@@ -128,6 +159,8 @@ class Executing:
         work = home_folder() / "bench" / f"rolling-{suite.name}-{self._scale:g}"
         shutil.rmtree(work, ignore_errors=True)
         plain = _plain(suite, query, self._scale, work, runner)
+        if self._tables == "delta":
+            plain = _over_delta(plain, folders_of(suite, self._scale), suite.changing)
         first = FIRST + dt.timedelta(days=RANGE - 1)
         replace(plain, day=first).run()  # its code is compiled
         days = []
@@ -185,11 +218,28 @@ def _plain(suite: Suite, query: str, scale: float, work: Path, runner: Runner) -
     return replace(plain, spec=replace(plain.spec, sources=sources, policy=policy))
 
 
+def _over_delta(plain: PlainQuery, incoming: Path, changing: frozenset[str]) -> PlainQuery:
+    """The same report, whose growing sources are tables that tell days by a column."""
+    day = ColumnSpec(name="day", type="DATE")
+    sources = tuple(
+        replace(
+            one, path=str(delta_of(incoming, one.name)), format="delta", day_by="day",
+            columns=(*one.columns, day),
+        )
+        if one.name in changing
+        else one
+        for one in plain.spec.sources
+    )  # fmt: skip
+    return replace(plain, spec=replace(plain.spec, sources=sources))
+
+
 def cells(given: argparse.Namespace) -> Iterator[Cell]:
     """Yield every query."""
-    executing = Executing(given.scale, given.master)
+    executing = Executing(given.scale, given.master, given.tables)
     for suite, queries in QUERIES:
-        under = conditions(suite, given.scale, given.master, MEMORY, Arrivals("by day", ()))
+        under = conditions(
+            suite, given.scale, given.master, MEMORY, Arrivals(f"by day in {given.tables}", ())
+        )
         for query in queries:
             measure = partial(executing.figures, suite, query)
             yield Cell(name=(suite.name, query), under=under, measure=measure)
@@ -239,6 +289,6 @@ BENCHMARK = Benchmark(
     cells=cells,
     lines=lines,
     about=ABOUT,
-    section=lambda _given: "bench-rolling",
+    section=lambda given: "bench-rolling" if given.tables == "folders" else "",
     page=ROOT / "docs" / "lab" / "benchmarks.md",
 )

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from forerun.include.days.partition_sink import read_stamp
 from forerun.include.runs.prepare import PreparedRun
 from forerun.include.state import expire
+from forerun.include.state.fence import Fence
 from forerun.include.state.layout import Generation, generation_of
 from forerun.include.state.pointers import Pointer, Unpublished, decode_pointer
 from forerun.include.state.records import (
     ArtifactPartition,
-    Fence,
     Manifest,
     Pin,
     RunCommit,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyiceberg.catalog import Catalog
 
 from forerun.include.machine.jvm import submit_options
 from forerun.spark_jobs.engine import Engine
@@ -14,6 +15,7 @@ from forerun.spark_jobs.engines.sail import SailEngine, start_sail
 from tests.properties.engines import PlainSparkEngine
 from tests.properties.sessions import SESSION
 from tests.spark.days import Day
+from tests.spark.lake import catalog_in
 
 # Compiling a stage takes longer than running it over a dozen rows.
 _OF_GENERATED_DAYS = {
@@ -29,6 +31,11 @@ def sail() -> Iterator[SailEngine]:
     engine = start_sail()
     yield engine
     engine.stop()
+
+
+@pytest.fixture
+def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Catalog:
+    return catalog_in(tmp_path, monkeypatch)
 
 
 @pytest.fixture(scope="session")

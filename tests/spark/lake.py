@@ -7,6 +7,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.utils.config import Config
 
 from forerun.include.reports.spec import SourceSpec
 from forerun.include.sources.pins import pin_source
@@ -25,6 +27,22 @@ COLUMNS = (
     ColumnSpec(name="c", type="STRING"),
     ColumnSpec(name="dt", type="DATE"),
 )
+
+
+def catalog_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Catalog:
+    """Make a catalog in a file of SQLite, named by the environment as a deployment does."""
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__TYPE", "sql")
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", f"sqlite:///{folder}/catalog.db")
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__WAREHOUSE", f"file://{folder}/lake")
+    read_environment(monkeypatch)
+    made = load_catalog("lake")
+    made.create_namespace("shop")
+    return made
+
+
+def read_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let pyiceberg read the environment, as it does once in a process."""
+    monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())
 
 
 def pinned(folder: Path, spec: SourceSpec) -> Pin:

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.catalog import Catalog
 from pyiceberg.io.pyarrow import _dataframe_to_data_files
 from pyiceberg.manifest import (
     DataFile,
@@ -40,7 +40,6 @@ from pyiceberg.types import (
     StringType,
     TimestamptzType,
 )
-from pyiceberg.utils.config import Config
 
 from forerun.include.reports.spec import ClockTime, SourceSpec, SpecError
 from forerun.include.sources.delivery import SourceChangedError, delivery, verify_pin
@@ -52,27 +51,10 @@ from forerun.include.sources.tables.iceberg_files import data_files
 from forerun.include.sources.unread import SourceFileError
 from forerun.spark_jobs.engines.sail import start_sail
 from tests.oracles.values import Row
-from tests.spark.lake import COLUMNS, DAY, ENGINES, pinned, read
+from tests.spark.lake import COLUMNS, DAY, ENGINES, pinned, read, read_environment
 from tests.spark.places import FIRST, RETURNS, SALES, Place
 
 SCHEMA = pa.schema([("k", pa.int64()), ("c", pa.string()), ("dt", pa.date32())])
-
-
-@pytest.fixture
-def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Catalog:
-    """A catalog in a file of SQLite, named by the environment as a deployment does."""
-    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__TYPE", "sql")
-    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", f"sqlite:///{tmp_path}/catalog.db")
-    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__WAREHOUSE", f"file://{tmp_path}/lake")
-    read_environment(monkeypatch)
-    made = load_catalog("lake")
-    made.create_namespace("shop")
-    return made
-
-
-def read_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let pyiceberg read the environment, as it does once in a process."""
-    monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())
 
 
 def test_a_catalog_may_be_an_airflow_connection(

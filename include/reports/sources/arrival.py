@@ -11,12 +11,13 @@ from forerun.include.reports.values.fields import SpecError
 def check_arrival(
     arrival: str, rule: CompleteWhen | None, source_format: str, what: str, *, over: Over | None
 ) -> None:
-    """Refuse what contradicts itself. ``over``: the range of days of which each has a folder."""
+    """Refuse what contradicts itself. ``over``: the range of days that it
+    tells apart."""
     if arrival == "static" and over is not None:
         raise SpecError(
-            f"{what} is static, and has a folder for each day of {over}",
+            f"{what} is static, and its rows are told apart by day, of {over}",
             hint="Rows of later days are not there before the first run: let it grow, and say when "
-            "it is complete; over=Trailing(days_back=1) reads the last day's folder alone.",
+            "it is complete; over=Trailing(days_back=1) reads the last day alone.",
         )
     if arrival == "growing" and rule is None:
         raise SpecError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, timedelta
 from typing import Literal
 
 from forerun.include.reports.expectations import Expectation
@@ -19,13 +19,14 @@ from forerun.include.reports.sources.complete_when import (
     MarkerFile,
     WhenPublished,
 )
+from forerun.include.reports.sources.day_by import check_day_by
 from forerun.include.reports.sources.placeholders import (
     check_path,
     check_predicate,
     filled,
     has_placeholder,
 )
-from forerun.include.reports.sources.row_predicate import is_of_row_alone
+from forerun.include.reports.sources.slots import check_slot
 from forerun.include.reports.sources.source_formats import (
     FORMATS,
     LOGGED,
@@ -89,9 +90,13 @@ class SourceSpec:
     """Columns that name a row of another source, which arrives with the row or before it; a run
     verifies those that its plan relies on."""
     over: Over | None = None
-    """The days whose folders are read: from the first day of this period that has the report date
-    up to that date. By default the period of the report, and the report date alone in a report
+    """The days whose rows are read: from the first day of this period that has the report date up
+    to that date. By default the period of the report, and the report date alone in a report
     without one. ``Trailing(days_back=7)`` is the last week, ``Monthly()`` the month to date."""
+    day_by: str = ""
+    """The column by which a table tells of which day a row is, where no folder or partition in its
+    path does: a DATE, or a time in ``timezone``. Rows of the days of ``over`` are read, by default
+    those of the report date alone."""
     change: Change = "append_only"
     """Whether rows are only added (``append_only``) or taken back, too: a ``changelog``'s files
     have one column more, ``__w BIGINT``, which says how often the row comes (positive) or is taken
@@ -128,7 +133,7 @@ class SourceSpec:
     """What becomes of a day of a topic whose first messages may have been deleted before they were
     read: it is refused (``refuse``), or has those that are left (``accept``)."""
     timezone: str = ""
-    """The time zone of a topic's days; by default that of the report."""
+    """The time zone of the days of a topic, or of ``day_by``; by default that of the report."""
     narrower_types: Literal["refuse", "widen"] = "refuse"
     """What becomes of a file with a column in another type than the declared one: it is refused
     (``refuse``), or read if Spark widens it value for value (``widen``)."""
@@ -141,7 +146,8 @@ class SourceSpec:
 
     def within(self, period: Period | None, timezone: str, store: str) -> SourceSpec:
         """Return the source as a report with this period, time zone and store reads it."""
-        zone = self.timezone or (timezone if self.format in STREAMS else "")
+        has_times = self.format in STREAMS or bool(self.day_by)
+        zone = self.timezone or (timezone if has_times else "")
         where = self.store or (store if self.format == RESULTS else "")
         return replace(self, over=self.over or period, timezone=zone, store=where)
 
@@ -172,11 +178,29 @@ class SourceSpec:
         """Return whether each day has a folder of its own."""
         return has_placeholder(self.path)
 
+    @property
+    def tells_days(self) -> bool:
+        """Return whether the rows of each day are known apart: by folder, time or column."""
+        return self.has_day_folders or bool(self.day_by) or self.format in STREAMS
+
+    def days_read(self, day: date) -> tuple[date, ...]:
+        """The days of which a report of ``day`` reads rows, of a source that tells days apart."""
+        return days_from(self.over.bounds(day)[0] if self.over else day, day)
+
     def folders_on(self, day: date) -> dict[str, date]:
         """The folders that a report of ``day`` reads, in order of time, each with the last of the
         days that it is for."""
-        first = self.over.bounds(day)[0] if self.over is not None and self.has_day_folders else day
-        return {self.path_on(each): each for each in days_from(first, day)}
+        days = self.days_read(day) if self.has_day_folders else (day,)
+        return {self.path_on(each): each for each in days}
+
+    def places_of_days(self, day: date) -> dict[str, date]:
+        """The folders that a report of ``day`` reads over several days, each with the one day that
+        it is for; none where a folder has the rows of several."""
+        if self.over is None or not self.has_day_folders:
+            return {}
+        found = self.folders_on(day)
+        alone = all(self.path_on(each - timedelta(days=1)) != path for path, each in found.items())
+        return found if alone and len(found) == len(self.days_read(day)) else {}
 
     def days_on(self, day: date) -> tuple[date, ...]:
         """The days of which a report of ``day`` reads rows, as far as folders tell them apart."""
@@ -189,6 +213,8 @@ class SourceSpec:
         parts = [self.path]
         if self.over and self.has_day_folders:
             parts.append(f"over {self.over}")
+        if self.day_by:
+            parts.append(f"of {self.over or 'days'} by {self.day_by} {self.timezone}")
         if self.format == RESULTS:
             parts.append(f"in {self.store}")
         if self.newest_by:
@@ -236,7 +262,8 @@ def _check_source(source: SourceSpec) -> None:
             _check_result(source, what)
         else:
             check_place(source.path, f"{what}: the path")
-        if source.where or source.slot or source.timezone or source.lost_rows == "accept":
+        zone = source.timezone and not source.day_by
+        if source.where or source.slot or zone or source.lost_rows == "accept":
             raise SpecError(
                 f"{what}: where, slot, timezone or lost_rows, with the format {source.format}",
                 hint="They are of sources that a server is asked for. Filter in the query.",
@@ -247,10 +274,13 @@ def _check_source(source: SourceSpec) -> None:
             hint=f"Give 0 to {MOST_SAMPLED:,} rows; some thousand tell most of what more would.",
         )
     _check_columns(source, what)
-    over = source.over if source.has_day_folders else None
+    over = source.over if source.tells_days else None
     check_arrival(source.arrival, source.complete_when, source.format, what, over=over)
     if source.newest_by:
         check_upserts(source, what)
+    if source.day_by:
+        rule, folder = source.complete_when, source.path
+        check_day_by(source.day_by, source.columns, source.format, folder, rule, what)
 
 
 def _check_service(source: SourceSpec, what: str) -> None:
@@ -271,7 +301,7 @@ def _check_service(source: SourceSpec, what: str) -> None:
         (is_stream and source.where, "where"),
         (is_stream and source.slot, "slot"),
         (not is_stream and source.lost_rows == "accept", "lost_rows"),
-        (not is_stream and source.timezone, "timezone"),
+        (not (is_stream or source.day_by) and source.timezone, "timezone"),
     ):
         if given:
             raise SpecError(
@@ -281,7 +311,8 @@ def _check_service(source: SourceSpec, what: str) -> None:
             )
     check_predicate(source.where, what)
     if source.slot:
-        _check_slot(source, what)
+        where = filled(source.where, date.min, date.min)
+        check_slot(source.slot, source.key, source.arrival, where, what)
 
 
 def _check_result(source: SourceSpec, what: str) -> None:
@@ -313,26 +344,6 @@ def _check_result(source: SourceSpec, what: str) -> None:
             f"{what}: column {nested} is an array or a struct, by which rows cannot be compared",
             hint='Declare change="changelog": then all rows of a later result come, and those of '
             "the one before go; or leave the column out.",
-        )
-
-
-def _check_slot(source: SourceSpec, what: str) -> None:
-    """Refuse a slot that does not tell all that changes."""
-    if not re.fullmatch(r"[a-z0-9_]{1,63}", source.slot):
-        raise SpecError(
-            f"{what}: {source.slot!r} is no name of a slot",
-            hint="Slots of PostgreSQL have lower letters, digits and underscores, 63 at most.",
-        )
-    if not source.key or source.arrival == "static":
-        raise SpecError(
-            f"{what}: a slot tells which rows have changed, by the key of a growing source",
-            hint="Declare its key, the columns of the table's primary key; or leave slot out.",
-        )
-    if source.where and not is_of_row_alone(filled(source.where, date.min, date.min)):
-        raise SpecError(
-            f"{what}: where has more than columns compared with constants, so that a row may come "
-            "or go without a change that a slot tells",
-            hint="Compare columns with constants, or leave slot out.",
         )
 
 

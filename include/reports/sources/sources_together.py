@@ -65,9 +65,9 @@ def check_rolling(moves_by: Mapping[SourceSpec, float], report: str) -> None:
     if not any(moves_by.values()):
         raise SpecError(
             f"report {report} has days inherit, and no source has a rolling range",
-            hint="A day goes on from the one before where both read nearly the same folders: give "
-            "a growing source over=Trailing(days_back=28) and a path with {ds}, or leave "
-            "inherit_days out. A table without a folder for each day has no such range.",
+            hint="A day goes on from the one before where both read nearly the same days: give a "
+            "growing source over=Trailing(days_back=28), and a path with {ds}, or day_by of a "
+            "table that has no place for each day; or leave inherit_days out.",
         )
 
 

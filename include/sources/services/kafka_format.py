@@ -113,6 +113,7 @@ class KafkaFormat(ParquetFormat):
         return Listing(
             folder=None,
             raw=tuple(_raw(topic, one, ignores=asked.ignores) for one in ranges),
+            days={one.key: one.day for one in ranges},
             table=TableVersion(topic.identity, 0, None),
             kept=kept,
         )

@@ -5,18 +5,25 @@ The changes are those between two states of the table, each seen by one transact
 there oftener come, rows that are there less often go. So a source that only grows is known to do
 so, and of a changelog each update and each delete is taken back, without a trigger or a column of
 time. The whole table is read for each pin, or the rows with the keys that a slot names.
+
+Of a table whose rows are told apart by day, those of the days that are read. What an earlier day
+has copied of them is gone on from; and where rows of a day have gone from a source that only grows,
+that day alone is copied anew.
 """
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from forerun.include.sources.days import DayColumn
 from forerun.include.sources.files import Asked, Listing, Location, TableVersion
 from forerun.include.sources.parquet.format import ParquetFormat
 from forerun.include.sources.raw import Raw
+from forerun.include.sources.services.postgresql_server import quoted
 from forerun.include.sources.services.postgresql_slot import Mark, changed
 from forerun.include.sources.services.postgresql_table import (
     OpenTable,
@@ -27,10 +34,11 @@ from forerun.include.sources.table_difference import (
     difference,
     only_come,
     pinned_rows,
+    repeated,
     weighted,
     with_keys,
 )
-from forerun.include.state.records import Pin
+from forerun.include.state.records import Pin, PinnedFile
 from forerun.include.stores.store import StoredFile
 from forerun.planner.contract import ColumnSpec
 from forerun.planner.contract.plan_v1 import WEIGHT_COLUMN
@@ -49,24 +57,50 @@ class PostgresqlFormat(ParquetFormat):
     def listed(self, asked: Asked) -> Listing:
         """List all rows if there is no pin yet, else those that have come or gone since the last
         one; all rows, too, if some have gone from a source that only grows."""
+        asked = replace(asked, where=_where(asked))
         with open_table(asked.paths[-1]) as table:
-            same = asked.last is not None and asked.last.table == table.identity
-            last, told = asked.last if same else None, None
+            last, told = _known(table, asked), None
             if asked.slot:
                 told = changed(table, asked.slot, asked.key, last, asked.before)
             keys = told.keys if told else None
-            come = None if last is None else _changes(table, asked, last, keys)
-        last = last if come is not None else None
+            found = None if last is None else _changes(table, asked, last.files, keys)
         return Listing(
             folder=None,
-            raw=_raw(table, asked, come, told.mark if told else None),
+            raw=_raw(table, asked, found.come if found else None, told.mark if told else None),
             table=TableVersion(table.identity, 0, None),
-            kept=last.files if last else (),
+            kept=found.kept if found else (),
         )
 
     def stored(self, locations: Sequence[Location]) -> Sequence[StoredFile]:  # noqa: ARG002
         """List nothing: a table has no files."""
         return ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The changes since a pin: the files of it that are ``kept``, and the rows that have come, or
+    how often each has come or gone."""
+
+    kept: tuple[PinnedFile, ...]
+    come: pa.Table
+
+
+def _where(asked: Asked) -> str:
+    """Return the condition of the rows that are read."""
+    if asked.day_by is None:
+        return asked.where
+    of_days = asked.day_by.predicate(quoted(asked.day_by.name))
+    return f"({asked.where}) AND {of_days}" if asked.where else of_days
+
+
+def _known(table: OpenTable, asked: Asked) -> Pin | None:
+    """Return the pin that this one goes on from: the last one, or what that of an earlier day has
+    of the days that are read."""
+    last, column = asked.last, asked.day_by
+    if last is None and column is not None and asked.before is not None:
+        files = tuple(file for file in asked.before.files if column.reads(file.day))
+        last = replace(asked.before, files=files) if files else None
+    return last if last is not None and last.table == table.identity else None
 
 
 def _raw(
@@ -84,6 +118,7 @@ def _raw(
         identity=(table.identity, token),
         read=partial(_read, table.uri, asked.where, come),
         verify=int,  # a transaction sees one state
+        by_day=asked.day_by,
     )
     return (found,)
 
@@ -109,18 +144,50 @@ def _read(
     return pa.RecordBatchReader.from_batches(held.schema, batches())
 
 
-def _changes(table: OpenTable, asked: Asked, last: Pin, keys: pa.Table | None) -> pa.Table | None:
-    """The rows that have come since a pin, each once, or how often each has come or gone, of a
-    source whose rows may go; None if some have gone from another one. With ``keys``, among the rows
-    that have one of them."""
+def _changes(
+    table: OpenTable, asked: Asked, files: tuple[PinnedFile, ...], keys: pa.Table | None
+) -> _Found | None:
+    """The rows that have come since these files, each once, or how often each has come or gone, of
+    a source whose rows may go; None if some have gone from another one, unless it is known of which
+    day. With ``keys``, among the rows that have one of them."""
     import pyarrow as pa
 
     if keys is not None and not keys.num_rows:
-        return weighted(schema_of_table(table.uri, asked.columns).empty_table(), 1)
+        empty = schema_of_table(table.uri, asked.columns).empty_table()
+        return _Found(files, weighted(empty, 1))
     rows = table.rows(asked.columns, asked.where, keys)
     now = pa.Table.from_batches(rows, rows.schema)
-    before = pinned_rows(last.files, now.schema)
+    before = pinned_rows(files, now.schema)
     if keys is not None:
         now, before = with_keys(now, keys), with_keys(before, keys)
     found = difference(before, weighted(now, 1))
-    return found if asked.signed else only_come(found)
+    come = found if asked.signed else only_come(found)
+    if come is not None:
+        return _Found(files, come)
+    if asked.day_by is None:
+        return None
+    if keys is not None:  # of the days from which rows have gone, all others are needed, too
+        return _changes(table, asked, files, None)
+    return _days_anew(asked.day_by, files, found, now)
+
+
+def _days_anew(
+    column: DayColumn, files: tuple[PinnedFile, ...], found: pa.Table, now: pa.Table
+) -> _Found:
+    """The rows that have come of days from which none has gone, and all that are there ``now`` of
+    the others. ``found``: what differs."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    differing, there = dict(column.apart(found)), dict(column.apart(now))
+    anew = {
+        day for day, rows in differing.items() if pc.any(pc.less(rows[WEIGHT_COLUMN], 0)).as_py()
+    }
+    come = [
+        repeated(rows).select(now.column_names)
+        for day, rows in differing.items()
+        if day not in anew
+    ]
+    come += [there[day] for day in sorted(anew & there.keys())]
+    kept = tuple(file for file in files if file.day not in anew)
+    return _Found(kept, pa.concat_tables([now.slice(0, 0), *come]))

@@ -81,8 +81,17 @@ class ReportFormat(ParquetFormat):
         kept = [file for _, files in found for file in files]
         if not raw and not kept and not any(day.pointer for day in days):
             raw = [_nothing(asked)]
+        own = (
+            (one.key, asked.day_of.get(day.path, ""))
+            for day, (added, _) in zip(days, found, strict=True)
+            for one in added
+        )
         return Listing(
-            folder=None, raw=tuple(raw), table=TableVersion("results", 0, None), kept=tuple(kept)
+            folder=None,
+            raw=tuple(raw),
+            days=dict(own),
+            table=TableVersion("results", 0, None),
+            kept=tuple(kept),
         )
 
     def stored(self, locations: Sequence[Location]) -> Sequence[StoredFile]:  # noqa: ARG002

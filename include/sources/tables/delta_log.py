@@ -24,7 +24,7 @@ from forerun.include.sources.tables.delta_columns import (
     names_in_log,
     other_names,
 )
-from forerun.include.sources.tables.log import Change, Commit, Snapshot
+from forerun.include.sources.tables.log import Change, Commit, FileBounds, Snapshot
 from forerun.include.stores.store import MissingKeyError, Store, StoredFile
 from forerun.planner.contract import ColumnSpec
 
@@ -48,6 +48,22 @@ class DeltaLog:
     root: str
     snapshot: Snapshot
     schema: Schema
+    files: Sequence[Mapping[str, Any]]
+    """What the log says of each file of the newest version, as delta-rs has it."""
+
+    def bounds(self, column: str) -> Mapping[str, FileBounds]:
+        """Return the bounds of a column in the files that have statistics of it."""
+        uri, found = self.store.uri(self.root), {}
+        for row in self.files:
+            said = {name.lower(): value for name, value in row.items()}
+            name = column.lower()
+            least, greatest = said.get(f"min.{name}"), said.get(f"max.{name}")
+            if least is not None and greatest is not None:
+                nulls = said.get(f"null_count.{name}") != 0
+                found[_key(uri, self.root, unquote(row["path"]))] = FileBounds(
+                    least, greatest, nulls
+                )
+        return found
 
     @property
     def columns(self) -> tuple[ColumnSpec, ...]:
@@ -136,8 +152,10 @@ def _copy_log(store: Store, root: str, listed: Sequence[StoredFile], to: Path) -
             place.write_bytes(store.get(key))
 
 
-def _snapshot(store: Store, root: str, copy: str) -> tuple[Snapshot, Schema]:
-    """Return the newest version, and the schema that the log has of it."""
+def _snapshot(
+    store: Store, root: str, copy: str
+) -> tuple[Snapshot, Schema, Sequence[Mapping[str, Any]]]:
+    """Return the newest version, and the schema and the files that the log has of it."""
     import pyarrow as pa
 
     uri = store.uri(root)
@@ -172,7 +190,7 @@ def _snapshot(store: Store, root: str, copy: str) -> tuple[Snapshot, Schema]:
         for row in rows
     }
     this = TableVersion(str(said.id), version, tuple(column.name for column in columns_of(schema)))
-    return Snapshot(this, partitions, files, deleted, names), schema
+    return Snapshot(this, partitions, files, deleted, names), schema, rows
 
 
 def _deleted(store: Store, root: str, table: Any, copy: str) -> dict[str, Positions]:

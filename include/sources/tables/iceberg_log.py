@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,16 +23,19 @@ from forerun.include.sources.files import (
 )
 from forerun.include.sources.table_formats import TableFormatError
 from forerun.include.sources.tables.iceberg_catalog import open_catalog
-from forerun.include.sources.tables.log import Change, Commit, Snapshot
+from forerun.include.sources.tables.log import Change, Commit, FileBounds, Snapshot
 from forerun.planner.contract import ColumnSpec
 
 if TYPE_CHECKING:
+    from pyiceberg.manifest import DataFile
     from pyiceberg.table import Table
     from pyiceberg.table.snapshots import Snapshot as IcebergSnapshot
+    from pyiceberg.types import PrimitiveType
 
     from forerun.include.sources.tables.copied_rows import Positions
     from forerun.include.sources.tables.iceberg_files import Marked
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _Text = Callable[[Any], str | None]
 _IO = "forerun.include.sources.tables.iceberg_io.StoreIO"
 
@@ -43,6 +47,28 @@ class IcebergLog:
     table: Table
     snapshot: Snapshot
     partitions: Mapping[int, Mapping[str, tuple[int, _Text]]]
+    files: Sequence[DataFile]
+    """What the manifests say of each data file of the newest snapshot."""
+
+    def bounds(self, column: str) -> Mapping[str, FileBounds]:
+        """Return the bounds of a column in the files that have statistics of it."""
+        from pyiceberg.conversions import from_bytes
+        from pyiceberg.types import PrimitiveType
+
+        there = (f for f in self.table.schema().fields if f.name.lower() == column.lower())
+        field, found = next(there, None), dict[str, FileBounds]()
+        if field is None or not isinstance(field.field_type, PrimitiveType):
+            return found
+        for file in self.files:
+            ends = [
+                _in_time(from_bytes(field.field_type, known[field.field_id]), field.field_type)
+                for known in (file.lower_bounds or {}, file.upper_bounds or {})
+                if field.field_id in known
+            ]
+            if len(ends) == 2:
+                nulls = (file.null_value_counts or {}).get(field.field_id) != 0
+                found[_key(self.table, file.file_path)] = FileBounds(ends[0], ends[1], nulls)
+        return found
 
     @property
     def columns(self) -> tuple[ColumnSpec, ...]:
@@ -118,7 +144,8 @@ def read_log(location: Location, root: str, name: str) -> IcebergLog:
     used = {task.file.spec_id for task in tasks} or {table.spec().spec_id}
     common = set.intersection(*(set(specs[number]) for number in used))
     names = other_names(table)
-    return IcebergLog(table, Snapshot(version, tuple(sorted(common)), files, deleted, names), specs)
+    snapshot = Snapshot(version, tuple(sorted(common)), files, deleted, names)
+    return IcebergLog(table, snapshot, specs, [task.file for task in tasks])
 
 
 def _deleted(table: Table, tasks: Sequence[Marked]) -> dict[str, Positions]:
@@ -215,13 +242,27 @@ def _partitions(table: Table, spec: int) -> dict[str, tuple[int, _Text]]:
     return found
 
 
+def _in_time(value: Any, kind: PrimitiveType) -> object:
+    """The date or the time that a bound is, which is counted from 1970 on; None for another value,
+    and one that Python does not have."""
+    from pyiceberg.types import DateType, TimestampType, TimestamptzType
+
+    with suppress(OverflowError):
+        if isinstance(kind, DateType):
+            return _EPOCH.date() + timedelta(days=value)
+        if isinstance(kind, TimestampType | TimestamptzType):
+            begin = _EPOCH if isinstance(kind, TimestamptzType) else _EPOCH.replace(tzinfo=None)
+            return begin + timedelta(microseconds=value)
+    return None
+
+
 def _values(columns: Mapping[str, tuple[int, _Text]], partition: Any) -> Constants:
     return tuple((name, text(partition[at])) for name, (at, text) in sorted(columns.items()))
 
 
 def _date_text(value: Any) -> str | None:
     if isinstance(value, int):
-        return str(date(1970, 1, 1) + timedelta(days=value))
+        return str(_EPOCH.date() + timedelta(days=value))
     return _text(value)
 
 

@@ -38,6 +38,16 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
+class FileBounds:
+    """The values of a column in a file, as a log has them: none is less than the least, or greater
+    than the greatest one. ``has_nulls``: some may be NULL."""
+
+    least: object
+    greatest: object
+    has_nulls: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """A file that a commit added, or removed: its key, and the values of the partition columns.
     ``moves_rows``: the rows of the table are others after it. A compaction moves none.
@@ -72,6 +82,11 @@ class TableLog(Protocol):
         """The columns of the newest version, as Spark would declare them."""
         ...
 
+    def bounds(self, column: str) -> Mapping[str, FileBounds]:
+        """The bounds of a column of dates or times in the files of the newest version, by their
+        keys; of those for which the log says them."""
+        ...
+
     def commits_since(self, version: int) -> list[Commit] | None:
         """The commits since a version, in order. None if the log no longer has one of them, or if
         the version is none that this one has come from."""
@@ -86,6 +101,15 @@ def columns_read(snapshot: Snapshot, asked: Asked) -> tuple[str, ...]:
         for name in snapshot.table.columns or ()
         if name.lower() in declared or not asked.ignores
     )
+
+
+def of_columns(files: Mapping[str, Constants], snapshot: Snapshot) -> Mapping[str, Constants]:
+    """Return the values of partitions, by file, that columns of the table have there."""
+    columns = {name.lower() for name in snapshot.table.columns or ()}
+    return {
+        key: tuple((name, value) for name, value in values if name.lower() in columns)
+        for key, values in files.items()
+    }
 
 
 def split_path(key: str) -> tuple[str, dict[str, str]]:

@@ -19,7 +19,13 @@ from forerun.include.sources.constants import Constants
 from forerun.include.sources.files import Asked, Listing, Location, locate_file
 from forerun.include.sources.raw import Raw, refuse_changed
 from forerun.include.sources.table_difference import difference, only_come, weighted
-from forerun.include.sources.tables.log import Commit, Snapshot, TableLog, columns_read
+from forerun.include.sources.tables.log import (
+    Commit,
+    Snapshot,
+    TableLog,
+    columns_read,
+    of_columns,
+)
 from forerun.include.sources.unread import SourceFileError
 from forerun.include.state.records import Pin
 from forerun.include.stores.store import StoredFile
@@ -56,19 +62,20 @@ def listed_by_rows(
     asked: Asked,
     commits: Sequence[Commit] | None,
     there: Mapping[str, StoredFile],
-    is_read: Callable[[Constants], bool],
+    day_of: Callable[[Constants], str | None],
 ) -> Listing | None:
     """List the files of the last pin, those that were added since, and the rows that have changed
     otherwise; None where the last pin holds no file that was written again, or where that cannot be
     told by rows: then the files tell it.
 
-    ``commits`` are those since that pin, ``there`` the files in the folder of the table,
-    ``is_read`` whether those with such values of partition columns are read.
+    ``commits`` are those since that pin, ``there`` the files in the folder of the table. ``day_of``
+    gives the day of rows with such values of partition columns, empty where these do not tell it;
+    None for rows that are not read.
     """
     last, snapshot = asked.last, log.snapshot
     if last is None or commits is None or not _can_be_told(asked, last, snapshot):
         return None
-    step = _step(commits, is_read)
+    step = _step(commits, lambda values: day_of(values) is not None)
     copied = any(file.origin for file in last.files)
     if step is None or not (copied or step.gone or step.feed):
         return None
@@ -84,11 +91,13 @@ def listed_by_rows(
     if any(one is None for one in raw):
         return None
     found = [one for one in raw if one is not None]
+    partitions = _partitions(step, found)
     return Listing(
         reader.location,
         files=tuple(there[key] for key in sorted(step.added)),
         raw=tuple(found),
-        constants=_constants(step, found, snapshot),
+        constants=of_columns(partitions, snapshot),
+        days={key: day_of(values) or "" for key, values in partitions.items()},
         table=snapshot.table,
         kept=last.files,
     )
@@ -142,17 +151,12 @@ def _by_partition(files: Mapping[str, Constants]) -> Mapping[Constants, Sequence
     return found
 
 
-def _constants(step: _Step, raw: Iterable[Raw], snapshot: Snapshot) -> Mapping[str, Constants]:
-    """Return the values of the table's partition columns in what is read."""
-    columns = {name.lower() for name in snapshot.table.columns or ()}
+def _partitions(step: _Step, raw: Iterable[Raw]) -> Mapping[str, Constants]:
+    """Return the values of partition columns in what is read."""
     values = {f"{key}{_MARK}": partition for key, partition in step.feed}
     for each in (step.gone, step.came):
         values |= {f"{keys[0]}{_MARK}": partition for partition, keys in each.items()}
-    values = {one.key: values[one.key] for one in raw} | dict(step.added)
-    return {
-        key: tuple((name, value) for name, value in each if name.lower() in columns)
-        for key, each in values.items()
-    }
+    return {one.key: values[one.key] for one in raw} | dict(step.added)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,18 +16,22 @@ from forerun.include.sources.files import (
     Asked,
     Listing,
     Location,
+    SameRows,
     SourcePathError,
     locate_file,
 )
 from forerun.include.sources.raw import Raw
+from forerun.include.sources.tables.compactions import compactions
 from forerun.include.sources.tables.log import (
     Commit,
     Snapshot,
     TableLog,
     columns_read,
+    of_columns,
     split_path,
 )
 from forerun.include.sources.tables.rewritten import listed_by_rows
+from forerun.include.sources.tables.rows_by_day import told_by_day
 from forerun.include.state.records import Pin, PinnedFile
 from forerun.include.stores.store import StoredFile
 from forerun.planner.contract.plan_v1 import WEIGHT_COLUMN
@@ -44,16 +48,22 @@ def list_table(log: TableLog, asked: Asked, stored: Sequence[StoredFile]) -> Lis
     are the files of the table's folder."""
     location, snapshot = asked.locations[-1], log.snapshot
     root, _ = split_path(location.key)
-    wanted = [_partition(at, snapshot) for at in asked.locations]
+    wanted = [
+        (_partition(at, snapshot).items(), asked.day_of.get(path, ""))
+        for at, path in zip(asked.locations, asked.paths, strict=True)
+    ]
+
+    def day_of(values: Constants) -> str | None:
+        lowered = {name.lower(): value for name, value in values}.items()
+        return next((day for names, day in wanted if names <= lowered), None)
 
     def is_read(values: Constants) -> bool:
-        lowered = {name.lower(): value for name, value in values}.items()
-        return any(names.items() <= lowered for names in wanted)
+        return day_of(values) is not None
 
     there = {file.key: file for file in stored}
     commits = _commits(log, asked.last)
-    if (found := listed_by_rows(log, asked, commits, there, is_read)) is not None:
-        return found
+    if (found := listed_by_rows(log, asked, commits, there, day_of)) is not None:
+        return told_by_day(found, log, asked)
     now = {key: values for key, values in snapshot.files.items() if is_read(values)}
     before = _as_pinned(log.snapshot, commits, now, asked.last, is_read)
     chosen = before if before is not None and before.keys() <= there.keys() else now
@@ -70,23 +80,17 @@ def list_table(log: TableLog, asked: Asked, stored: Sequence[StoredFile]) -> Lis
     columns = columns_read(snapshot, asked)
     renamed = _renamed(location, read, columns, snapshot.names)
     apart = renamed | (snapshot.deleted.keys() if left else set())
-    return Listing(
+    whole = Listing(
         location,
         files=tuple(file for file in read if file.key not in apart),
         raw=tuple(_raw(location, read, columns, snapshot, renamed, left=left)),
-        constants=_of_columns(chosen, snapshot),
+        constants=of_columns(chosen, snapshot),
+        days={key: day_of(values) or "" for key, values in chosen.items()},
         table=snapshot.table,
         kept=kept,
+        compacted=_compacted(log, asked),
     )
-
-
-def _of_columns(files: Mapping[str, Constants], snapshot: Snapshot) -> Mapping[str, Constants]:
-    """Return the values of files that columns of the table have there."""
-    columns = {name.lower() for name in snapshot.table.columns or ()}
-    return {
-        key: tuple((name, value) for name, value in values if name.lower() in columns)
-        for key, values in files.items()
-    }
+    return told_by_day(whole, log, asked)
 
 
 def _raw(
@@ -149,6 +153,15 @@ def _commits(log: TableLog, last: Pin | None) -> Sequence[Commit] | None:
     if last is None or last.table != log.snapshot.table.table:
         return None
     return log.commits_since(last.version)
+
+
+def _compacted(log: TableLog, asked: Asked) -> tuple[SameRows, ...]:
+    """Return the files that were compacted since the day before, for the first pin of a day."""
+    before, first = asked.before, asked.first_before
+    of_day, later = _commits(log, first), _commits(log, before)
+    if asked.last is not None or before is None or of_day is None or later is None:
+        return ()
+    return compactions(of_day[: len(of_day) - len(later)], later, before)
 
 
 def _as_pinned(

@@ -7,6 +7,7 @@ import itertools
 import random
 from collections import Counter
 from contextlib import closing
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from forerun.include.reports.period import Monthly
+from forerun.include.reports.period import Monthly, Trailing
 from forerun.include.reports.sources.complete_when import ClockTime, MarkerFile
 from forerun.include.reports.sources.source import SourceSpec
 from forerun.include.reports.values.fields import SpecError
@@ -30,6 +31,7 @@ from tests.postgresql_server import Database
 
 DAY = dt.date(2026, 3, 1)
 NOW = dt.datetime(2026, 3, 2, tzinfo=dt.UTC)
+AT = {"k": "BIGINT", "at": "TIMESTAMP"}
 KV = {"k": "BIGINT", "v": "STRING"}
 _NAMES = itertools.count(1)
 
@@ -231,6 +233,61 @@ def test_a_predicate_says_which_rows_are_a_day_s(warehouse: Database, store: Sto
         pin(store, source(name, where="d ="))
 
 
+def test_a_range_of_days_goes_on_from_the_copies_of_the_day_before(
+    warehouse: Database, store: Store
+) -> None:
+    """What lies in the range is copied once; where rows of a day have gone, that day is anew."""
+    name = table(warehouse, 'k bigint, v text, "At" timestamptz')
+    columns = {**KV, "At": "TIMESTAMP"}
+    ranged = source(
+        name, columns=columns, day_by="At", timezone="Asia/Tokyo", over=Trailing(days_back=3)
+    )
+    warehouse.do(
+        f"INSERT INTO {name} SELECT d, v, TIMESTAMPTZ '2026-02-25 15:00+00' + d * INTERVAL '1 day' "
+        f"FROM generate_series(0, 6) d, unnest(ARRAY['a', 'b']) v",
+        f"INSERT INTO {name} VALUES (90, 'x', NULL), (91, 'x', '2026-03-01 14:59:59.999999+00'), "
+        f"(92, 'x', '2026-02-26 14:59:59.999999+00'), (93, 'x', 'infinity')",
+    )
+
+    def days(found: Pin) -> dict[str, list[int]]:
+        return {
+            day: sorted(k for k, _, _ in rows(tuple(f for f in found.files if f.day == day)))
+            for day in sorted({file.day for file in found.files})
+        }
+
+    first = pin(store, ranged)
+    assert days(first) == {
+        "2026-02-27": [1, 1], "2026-02-28": [2, 2], "2026-03-01": [3, 3, 91],
+    }  # fmt: skip
+    next_day = DAY + dt.timedelta(days=1)
+    second = pin(store, ranged, next_day)
+    assert days(second) == {
+        "2026-02-28": [2, 2], "2026-03-01": [3, 3, 91], "2026-03-02": [4, 4],
+    }  # fmt: skip
+    assert {f for f in first.files if f.day > "2026-02-27"} < set(second.files)
+    warehouse.do(
+        f"DELETE FROM {name} WHERE k = 3 AND v = 'a'",
+        f"INSERT INTO {name} VALUES (94, 'x', '2026-02-28 09:00+00')",
+    )
+    third = pin(store, ranged, next_day)
+    assert days(third) == {
+        "2026-02-28": [2, 2, 94], "2026-03-01": [3, 91], "2026-03-02": [4, 4],
+    }  # fmt: skip
+    assert {file.day for file in set(second.files) & set(third.files)} == {
+        "2026-02-28", "2026-03-02",
+    }  # fmt: skip
+    with pytest.raises(SourceChangedError, match="no longer there"):
+        delivery(third, second)
+    signed = replace(ranged, change="changelog")
+    before = pin(store, signed)
+    warehouse.do(f"DELETE FROM {name} WHERE k = 2 AND v = 'a'")
+    after = pin(store, signed, next_day)
+    assert {f for f in before.files if f.day > "2026-02-27"} < set(after.files)
+    assert min(file.day for file in after.files) == "2026-02-28"
+    gone = {file.day: rows((file,)) for file in set(after.files) - set(before.files)}
+    assert [sum(counts.values()) for _, counts in sorted(gone.items())] == [-1, 2]
+
+
 def test_views_and_names_that_want_quotes_are_read(warehouse: Database, store: Store) -> None:
     odd = '"Odd ""one"'
     warehouse.do(f"CREATE TABLE {odd} (k bigint, v text)", f"INSERT INTO {odd} VALUES (1, 'a')")
@@ -274,6 +331,18 @@ def test_what_has_no_meaning_for_a_table_is_refused() -> None:
         {"where": "d = '{day}'"},
         {"lost_rows": "accept"},
         {"timezone": "UTC"},
+        {"day_by": "v"},
+        {"day_by": "d"},
+        {"day_by": "at", "columns": AT, "format": "parquet", "path": "/lake/t"},
+        {"day_by": "at", "columns": AT, "format": "delta", "path": "/lake/t/at={ds}"},
+        {
+            "day_by": "at",
+            "columns": AT,
+            "format": "delta",
+            "path": "/lake/t",
+            "complete_when": MarkerFile(name="done"),
+        },
+        {"day_by": "at", "columns": AT, "arrival": "static", "over": Monthly()},
         {"format": "parquet", "path": "/lake/t", "where": "k > 1"},
     ):
         named = {"name": "t", "path": "postgresql://warehouse/public.t", "format": "postgresql"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -15,6 +16,7 @@ from forerun.include.reports.spec import (
     HourlyMarkers,
     MarkerFile,
     SourceSpec,
+    Trailing,
 )
 from forerun.include.sources.files import SourcePathError
 from forerun.include.sources.listing import data_files
@@ -115,3 +117,22 @@ def test_keys_that_no_path_names_are_refused_by_name(store_uri: str, key: str) -
     with pytest.raises(SourcePathError, match="so that Spark cannot name it") as error:
         names(source(f"{store_uri}/in"))
     assert f"{prefix}/{key}" in error.value.message
+
+
+def test_files_are_of_the_day_in_whose_folder_they_lie(store_uri: str, tmp_path: Path) -> None:
+    """Copies, too; and where a folder has the rows of several days, nobody knows."""
+    store, last = open_store(f"{store_uri}/state"), Trailing(days_back=2)
+    put(store_uri, "in/2026-02-28/hour=1/a.parquet")
+    put(store_uri, "in/2026-03-01/b.parquet")
+    put(store_uri, "in/2026-03-02/c.parquet")
+    put(store_uri, "text/2026-02-28/a.csv", data=b"k,v\n1,2\n")
+    for path, days in (("in/{ds}", ["2026-02-28", "2026-03-01"]), ("in", [""] * 3)):
+        spec = replace(source(f"{store_uri}/{path}"), over=last)
+        assert [file.day for file in pin_source(store, spec, DAY, NOW)[1].files] == days
+    text = replace(source(f"{store_uri}/text/{{ds}}"), over=last, format="csv")
+    assert [file.day for file in pin_source(store, text, DAY, NOW)[1].files] == ["2026-02-28"]
+    for path in ("/in/{yyyy}/{mm}", "/in/{yyyy}"):
+        assert replace(source(path), over=last).places_of_days(DAY) == {}
+    assert len(replace(source("/in/{dd}"), over=last).places_of_days(DAY)) == 2
+    assert replace(source("/in/{dd}"), over=Trailing(days_back=32)).places_of_days(DAY) == {}
+    assert source("/in/{ds}").places_of_days(DAY) == {}

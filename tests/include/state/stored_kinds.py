@@ -9,6 +9,7 @@ from forerun.include.runs.fitted_prices import FittedPrices
 from forerun.include.state import (
     cluster_report,
     failure,
+    fence,
     given_up,
     inherited,
     ledger_entry,
@@ -25,7 +26,7 @@ RECORDS: dict[str, type] = {
     "Claim": records.Claim,
     "ClusterReport": cluster_report.ClusterReport,
     "Failure": failure.Failure,
-    "Fence": records.Fence,
+    "Fence": fence.Fence,
     "FittedPrices": FittedPrices,
     "GenerationRecord": records.GenerationRecord,
     "GivenUp": given_up.GivenUp,

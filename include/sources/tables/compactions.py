@@ -1,0 +1,126 @@
+"""Files that a table has compacted between the pins of two days.
+
+Whoever compacts writes the rows of some files into others, and leaves the table as it is. Within a
+day the files that its first pin has found are read on. The first pin of the next day has those that
+are there then, since a table does not keep the old ones for long; and a day that goes on from the
+one before is told here that they hold the same rows, so that none is taken back and read again.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from forerun.include.sources.constants import Constants
+from forerun.include.sources.files import SameRows, locate_file
+from forerun.include.sources.tables.log import Change, Commit
+from forerun.include.state.records import Compacted, Pin, PinnedFile
+
+
+@dataclass(eq=False)
+class _Group:
+    """Files that are ``gone``, and those that are there for them. ``is_same``: they are known to
+    hold the same rows."""
+
+    partition: Constants
+    gone: set[str] = field(default_factory=set)
+    there: set[str] = field(default_factory=set)
+    is_same: bool = True
+
+
+def compactions(
+    of_day: Sequence[Commit], later: Sequence[Commit], before: Pin
+) -> tuple[SameRows, ...]:
+    """Return which files were compacted of those that a pin reads, by key, each with the ones that
+    hold their rows now. ``of_day``: the commits from the first pin of its day up to it, since that
+    reads on what was compacted then; ``later``: those since.
+
+    The first pin of a day has all files of the table that have a row which is read. So a file that
+    was there by then, and that the pin does not have, has none.
+    """
+    groups, touched = dict[str, _Group](), set[str]()
+    for number, commit in enumerate((*of_day, *later)):
+        if number == len(of_day):
+            touched -= {locate_file(file.name).key for file in before.files}
+        for change in commit.changes:
+            if change.moves_rows:
+                touched.add(change.key)
+                _spoil(groups, change)
+        for partition, (gone, come) in _compacted(commit).items():
+            merged = _Group(partition)
+            for key in gone:
+                known = groups.pop(key, None)
+                if known is not None:
+                    merged.gone |= known.gone
+                    merged.there |= known.there
+                    merged.is_same &= known.is_same
+                else:
+                    merged.gone.add(key)
+                    merged.is_same &= key not in touched
+            merged.there = (merged.there - gone) | come
+            groups |= dict.fromkeys(merged.there, merged)
+    each = dict.fromkeys(groups.values())
+    return tuple(
+        SameRows(frozenset(one.gone), frozenset(one.there))
+        for one in each
+        if one.is_same and one.gone != one.there
+    )
+
+
+def compacted_in(
+    found: Sequence[SameRows], before: Sequence[Pin], files: Sequence[PinnedFile]
+) -> tuple[Compacted, ...]:
+    """Return what was compacted as a pin of these files has it, day by day. ``before``: the newest
+    pin of the day before, if any."""
+    if not found:
+        return ()
+    then, now = _by_key(before[0].files), _by_key(files)
+    return tuple(
+        Compacted(gone=gone, come=come)
+        for one in found
+        for gone, come in _each_day(
+            [file for key in sorted(one.gone) for file in then.get(key, ())],
+            [file for key in sorted(one.there) for file in now.get(key, ())],
+        )
+    )
+
+
+def _each_day(
+    gone: Iterable[PinnedFile], come: Iterable[PinnedFile]
+) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Yield the URIs of the files of each day on which there are such as went and such as came."""
+    days = defaultdict[str, tuple[list[str], list[str]]](lambda: ([], []))
+    for number, files in enumerate((gone, come)):
+        for file in files:
+            days[file.day][number].append(file.uri)
+    for day, (went, came) in sorted(days.items()):
+        if day and went and came:
+            yield tuple(went), tuple(came)
+
+
+def _by_key(files: Iterable[PinnedFile]) -> dict[str, list[PinnedFile]]:
+    found = defaultdict[str, list[PinnedFile]](list)
+    for file in files:
+        found[locate_file(file.name).key].append(file)
+    return found
+
+
+def _spoil(groups: dict[str, _Group], change: Change) -> None:
+    """A file that is there for others has other rows by now; or some file of a partition has, where
+    a table deletes rows without naming the file."""
+    if change.key in groups:
+        groups[change.key].is_same = False
+    elif change.deletes and not change.key:
+        for group in groups.values():
+            if set(change.partition) <= set(group.partition):
+                group.is_same = False
+
+
+def _compacted(commit: Commit) -> dict[Constants, tuple[set[str], set[str]]]:
+    """Return the files that a commit has compacted, by partition: those that went and came."""
+    found = defaultdict[Constants, tuple[set[str], set[str]]](lambda: (set(), set()))
+    for change in commit.changes:
+        if not change.moves_rows:
+            found[change.partition][change.adds].add(change.key)
+    return {partition: pair for partition, pair in found.items() if pair[0]}
