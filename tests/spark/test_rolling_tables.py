@@ -56,10 +56,10 @@ def played(
 
 
 def in_a_lake(
-    where: str, seed: int, folder: Path, catalog: Catalog, sail: SailEngine
+    where: str, seed: int, folder: Path, catalog: Catalog, sail: SailEngine, *texts: str
 ) -> Counter[str]:
     partitioned, found = where.endswith("by partition"), Counter[str]()
-    for text in TEXTS:
+    for text in texts or TEXTS:
         place: RollingPlace = DeltaTables(f"{folder}/{text}/lake", partitioned)
         if where.startswith("iceberg"):
             place = IcebergTables(catalog, f"{text}{seed}", partitioned)
@@ -71,16 +71,16 @@ def in_a_lake(
 def test_days_over_a_range_of_a_lakehouse_table(
     where: str, seed: int, tmp_path: Path, sail: SailEngine, catalog: Catalog
 ) -> None:
-    found = in_a_lake(where, seed, tmp_path, catalog, sail)
-    assert found["reads what is inherited"] >= 4
-    assert found["by pane"] >= 1
+    found = in_a_lake(where, seed, tmp_path, catalog, sail, "joined")
+    assert found["reads what is inherited"] >= 3
+    assert found["by pane"] >= 3
 
 
 def test_days_over_a_range_of_a_table_whose_rows_go(
     tmp_path: Path, sail: SailEngine, catalog: Catalog
 ) -> None:
-    found = in_a_lake("delta by column", 5, tmp_path, catalog, sail)
-    assert found["reads what is inherited"] >= 4
+    found = in_a_lake("delta by column", 5, tmp_path, catalog, sail, "sums")
+    assert found["reads what is inherited"] >= 3
 
 
 @pytest.mark.slow
@@ -95,10 +95,12 @@ def test_many_days_over_a_range_of_a_lakehouse_table(
     assert found["by pane"] >= 8
 
 
-def in_a_database(seed: int, folder: Path, database: Database, sail: SailEngine) -> Counter[str]:
+def in_a_database(
+    seed: int, folder: Path, database: Database, sail: SailEngine, *texts: str
+) -> Counter[str]:
     """Every second seed slots tell what has changed."""
     found = Counter[str]()
-    for text in TEXTS:
+    for text in texts or TEXTS:
         place = DatabaseTables(database, f"{text}_{seed}", slots=seed % 2 == 1)
         try:
             found += played(place, text, seed, folder / text, sail)
@@ -111,9 +113,9 @@ def in_a_database(seed: int, folder: Path, database: Database, sail: SailEngine)
 def test_days_over_a_range_of_a_database_table(
     seed: int, tmp_path: Path, sail: SailEngine, warehouse: Database
 ) -> None:
-    found = in_a_database(seed, tmp_path, warehouse, sail)
-    assert found["reads what is inherited"] >= 4
-    assert found["by pane"] >= 2
+    found = in_a_database(seed, tmp_path, warehouse, sail, "joined")
+    assert found["reads what is inherited"] >= 3
+    assert found["by pane"] >= 3
 
 
 @pytest.mark.slow
@@ -128,8 +130,6 @@ def test_many_days_over_a_range_of_a_database_table(
 
 
 def test_days_over_a_range_of_a_topic(tmp_path: Path, sail: SailEngine, shop: Broker) -> None:
-    found = Counter[str]()
-    for text in TEXTS:
-        found += played(Topics(shop), text, 1, tmp_path / text, sail)
-    assert found["reads what is inherited"] >= 4
-    assert found["by pane"] >= 1
+    found = played(Topics(shop), "extremes", 0, tmp_path, sail)
+    assert found["reads what is inherited"] >= 2
+    assert found["by pane"] >= 2
