@@ -141,21 +141,27 @@ class Trailing:
     """The last days of a source up to the report date: what a report over several days reads."""
 
     days_back: int
-    """How many days, the report date included: 28 for the last four weeks."""
+    """How many days, the last of them included: 28 for the last four weeks."""
+    days_ago: int = 0
+    """How many days before the report date the last of them is: 7, with 7 days, for the week before
+    the last one."""
 
     def __post_init__(self) -> None:
         take_fields(self, "Trailing")
-        if not 1 <= self.days_back <= _MOST_TRAILING:
+        if self.days_ago < 0 or not 1 <= self.days_back <= _MOST_TRAILING - self.days_ago:
             raise SpecError(
-                f"Trailing: {self.days_back} days", hint=f"Give 1 to {_MOST_TRAILING} days."
+                f"Trailing: {self.days_back} days, {self.days_ago} days ago",
+                hint=f"Give 1 to {_MOST_TRAILING} days, those that lie behind them included.",
             )
 
     def bounds(self, day: date) -> Bounds:
-        """Return the first of these days, and ``day``."""
-        return day - (self.days_back - 1) * _DAY, day
+        """Return the first and the last of these days."""
+        last = day - self.days_ago * _DAY
+        return last - (self.days_back - 1) * _DAY, last
 
     def __str__(self) -> str:
-        return f"the last {self.days_back} days"
+        ago = f" up to {self.days_ago} days ago" if self.days_ago else ""
+        return f"the last {self.days_back} days{ago}"
 
 
 Lengths = tuple[int, int]

@@ -84,9 +84,9 @@ def forecast_points(day: Day, history: Sequence[LedgerEntry]) -> tuple[TimePoint
 
 
 def there_before(spec: ReportSpec, day: date) -> dict[str, float]:
-    """Return which part of a rolling range is there when its last day begins, by source."""
-    days = {one.name: len(one.days_read(day)) for one in spec.sources if spec.moves_by(one)}
-    return {name: 1.0 - 1.0 / count for name, count in days.items()}
+    """Return which part of a rolling range is there when the report date begins, by source."""
+    days = {one.name: one.days_read(day) for one in spec.sources if spec.moves_by(one)}
+    return {name: 1.0 - each.count(day) / len(each) for name, each in days.items()}
 
 
 def committed_run(

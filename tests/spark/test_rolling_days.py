@@ -14,7 +14,7 @@ import pytest
 
 from forerun.include.oncall.overlapping import overlapping_days
 from forerun.include.past.repair import find_repair
-from forerun.include.reports.spec import SourceSpec
+from forerun.include.reports.spec import SourceSpec, Trailing
 from forerun.include.stores.opening import open_store
 from forerun.include.stores.scratch_store import ScratchStore
 from forerun.past.shown_repair import overlap_lines
@@ -188,6 +188,38 @@ class CorrectedDays(RollingDays):
 def _rows(day: dt.date, most: int = 100) -> tuple[Row, ...]:
     top = most if day == THIRD else 5
     return tuple((n, "a", n if n else top, 0.5, True) for n in range(7))
+
+
+class WeekOverWeek(RollingDays):
+    """Both tables have the rows of the same folders: ``t1`` those of the days before."""
+
+    def _folder(self, name: str, day: dt.date) -> Path:
+        return super()._folder("t0" if name == "t1" else name, day)
+
+    def _there(self, name: str, table: TableCase, day: dt.date) -> list[Row]:
+        ago = self.length if name == "t1" else 0
+        return super()._there(name, table, day - dt.timedelta(days=ago))
+
+    def _source(self, name: str, table: TableCase) -> SourceSpec:
+        source = super()._source(name, table)
+        path = str(self._folder(name, DAY)).replace(str(DAY), "{ds}")
+        over = Trailing(days_back=self.length, days_ago=self.length if name == "t1" else 0)
+        return replace(source, path=path, over=over)
+
+
+def test_a_week_is_held_against_the_week_before(sail: SailEngine, tmp_path: Path):
+    rng = random.Random("weeks")
+    tables = {name: replace(table(rng, takes_back=False), said=10**8) for name in ("t0", "t1")}
+    text = (
+        "SELECT a.g, a.s, a.most, b.s AS before FROM (SELECT g, sum(n) AS s, max(x) AS most "
+        "FROM t0 GROUP BY g) a LEFT JOIN (SELECT g, sum(n) AS s FROM t1 GROUP BY g) b ON a.g = b.g"
+    )
+    query = QueryCase((Select(("1",), "t0"),), outer=text)
+    days = WeekOverWeek(
+        Case("weeks", tables, query, 1, early=True), tmp_path, sail,
+        PlainSailEngine(sail_session()), count=10, corrected=0.2, of_few_values=True, length=6,
+    )  # fmt: skip
+    assert days.check()["reads what is inherited"] >= 3
 
 
 def test_a_corrected_day_is_not_taken_back_in_part(sail: SailEngine, tmp_path: Path):

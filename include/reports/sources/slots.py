@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import date
 
+from forerun.include.reports.sources.placeholders import filled
 from forerun.include.reports.sources.row_predicate import is_of_row_alone
 from forerun.include.reports.values.fields import SpecError
 
@@ -21,7 +23,7 @@ def check_slot(slot: str, key: Sequence[str], arrival: str, where: str, what: st
             f"{what}: a slot tells which rows have changed, by the key of a growing source",
             hint="Declare its key, the columns of the table's primary key; or leave slot out.",
         )
-    if where and not is_of_row_alone(where):
+    if where and not is_of_row_alone(filled(where, date.min, date.min)):
         raise SpecError(
             f"{what}: where has more than columns compared with constants, so that a row may come "
             "or go without a change that a slot tells",

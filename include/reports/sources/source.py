@@ -185,7 +185,8 @@ class SourceSpec:
 
     def days_read(self, day: date) -> tuple[date, ...]:
         """The days of which a report of ``day`` reads rows, of a source that tells days apart."""
-        return days_from(self.over.bounds(day)[0] if self.over else day, day)
+        first, last = self.over.bounds(day) if self.over else (day, day)
+        return days_from(first, min(last, day))
 
     def folders_on(self, day: date) -> dict[str, date]:
         """The folders that a report of ``day`` reads, in order of time, each with the last of the
@@ -236,7 +237,8 @@ class SourceSpec:
 
     def where_on(self, day: date) -> str:
         """The predicate by which a database gives the rows of a report of ``day``."""
-        return filled(self.where, day, self.over.bounds(day)[0] if self.over else day)
+        days = self.days_read(day)
+        return filled(self.where, days[-1], days[0])
 
 
 def _check_source(source: SourceSpec) -> None:
@@ -311,8 +313,7 @@ def _check_service(source: SourceSpec, what: str) -> None:
             )
     check_predicate(source.where, what)
     if source.slot:
-        where = filled(source.where, date.min, date.min)
-        check_slot(source.slot, source.key, source.arrival, where, what)
+        check_slot(source.slot, source.key, source.arrival, source.where, what)
 
 
 def _check_result(source: SourceSpec, what: str) -> None:

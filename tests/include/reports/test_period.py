@@ -73,6 +73,8 @@ def test_any_calendar_by_the_days_on_which_its_periods_begin():
         (lambda: PeriodsFrom(dates=("2026-01-01",)), "where periods begin"),
         (lambda: PeriodsFrom(dates=("2026-02-01", "2026-01-01")), "where periods begin"),
         (lambda: Trailing(days_back=0), "0 days"),
+        (lambda: Trailing(days_back=7, days_ago=-1), "-1 days ago"),
+        (lambda: Trailing(days_back=7, days_ago=400), "7 days, 400 days ago"),
     ],
 )
 def test_what_is_no_period_is_refused(made, said):
@@ -126,8 +128,10 @@ def test_a_daily_report_reads_the_month_to_date_or_the_last_days():
     assert to_date.days_on(SUNDAY) == days_from(date(2026, 3, 1), SUNDAY)
     last = sales_source("/d", over=Trailing(days_back=3))
     assert last.days_on(SUNDAY) == days_from(date(2026, 3, 6), SUNDAY)
+    before = sales_source("/d", over=Trailing(days_back=7, days_ago=7))
+    assert before.days_on(SUNDAY) == days_from(date(2026, 2, 23), date(2026, 3, 1))
     # Each is another source than the day's own: they share no pins.
-    assert len({one.pinned_as for one in (to_date, last, sales_source("/d"))}) == 3
+    assert len({one.pinned_as for one in (to_date, last, before, sales_source("/d"))}) == 4
 
 
 def test_the_texts_of_a_period():
