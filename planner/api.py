@@ -7,9 +7,13 @@ that is still to come.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
+from forerun.planner.algebra.node import walk
+from forerun.planner.algebra.recursion import Recursion
 from forerun.planner.algebra.relational import Relation, scanned_columns, sources
+from forerun.planner.algebra.spark_functions import ONLY_TEXT
 from forerun.planner.checks import check, settled
 from forerun.planner.contract.plan_v1 import (
     CONTRACT_VERSION,
@@ -108,6 +112,22 @@ def plans_by_method(found: PlanResult) -> tuple[MethodPlan, ...]:
     return portfolio.plans_by_method(read.relation, read.request, read.ids, read.relied)
 
 
+def _collated(query: Query, request: PlanRequest) -> Iterator[str]:
+    """Yield why a query is not planned that reads columns with a collation: stages cast to plain
+    STRING. A column that is only there changes nothing."""
+    there = {
+        (source.name, column.name)
+        for source in request.sources
+        for column in source.columns
+        if "COLLATE" in column.type.name
+    }
+    if not there:
+        return
+    read = scanned_columns(prune_columns(query.relation))
+    if read & there or any(isinstance(node, Recursion) for node in walk(query.relation)):
+        yield ONLY_TEXT["collate"]
+
+
 def _read(request: PlanRequest) -> Reading:
     check(request)
     allowed = request.settings.allowed_functions
@@ -117,6 +137,8 @@ def _read(request: PlanRequest) -> Reading:
         allowed_functions=allowed,
         parameters=request.parameters,
     )
+    only_text = dict.fromkeys((*query.only_text, *_collated(query, request)))
+    query = replace(query, only_text=tuple(only_text))
     request = settled(request, query.only_text)
     ids = ColumnIds(query.last_id)
     if request.days is not None:

@@ -76,6 +76,12 @@ def why_not_on_day(day: Day, pins: Mapping[str, Pin]) -> list[str]:
         for source in day.spec.sources
         if (read_as := format_of(source.format).engine_format) != "parquet"
     ]
+    reasons += [
+        f"the column {column.name} of {source.name} has a collation"
+        for source in day.spec.sources
+        for column in source.columns
+        if "COLLATE" in column.type.upper()
+    ]
     if not day.spec.session.ansi:
         reasons.append("its session is without ANSI mode")
     if any(source.expectations for source in day.spec.sources):

@@ -23,7 +23,7 @@ from forerun.planner.algebra.relational import (
 from forerun.planner.algebra.relational import sources as sources_of
 from forerun.planner.algebra.scalar import Ref
 from forerun.planner.algebra.spark_functions import ONLY_TEXT
-from forerun.planner.algebra.types import Column
+from forerun.planner.algebra.types import UNKNOWN, Column, DataType
 from forerun.planner.contract.plan_v1 import Parameter
 from forerun.planner.errors import TooDeepError
 from forerun.planner.nesting import MOST_LEVELS, room_for_nesting
@@ -85,13 +85,20 @@ def read_query(
     """
     given = tuple(sources)
     tables = tuple(
-        KnownTable(source.name, tuple((c.name, c.type) for c in source.columns)) for source in given
+        KnownTable(source.name, tuple((c.name, _as_read(c.type)) for c in source.columns))
+        for source in given
     )
     allowed = frozenset(name.lower() for name in allowed_functions)
     query = _read(sql, tables, allowed, tuple(parameters))
     growing = {source.name for source in given if source.changing}
     said = tuple(_recursive(query.relation, growing))
     return replace(query, only_text=(*query.only_text, *said)) if said else query
+
+
+def _as_read(kind: DataType) -> DataType:
+    """The type of a column in the query. Which collation texts have together is for Spark to say:
+    whoever reads such a column is computed by the text."""
+    return UNKNOWN if "COLLATE" in kind.name else kind
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -118,9 +125,7 @@ def _read(
         tuple(given[name] for name in given if name in session.used_parameters),
         tree.find(exp.Hint) is not None,
         tuple(sorted(session.named)),
-        tuple(
-            dict.fromkeys((*session.only_text, *_collated(session, tree), *_wrong(bound.relation)))
-        ),
+        tuple(dict.fromkeys((*session.only_text, *_collated(tree), *_wrong(bound.relation)))),
         reading,
     )
 
@@ -137,11 +142,10 @@ def _recursive(relation: Relation, growing: Set[str]) -> Iterator[str]:
             yield f"LIMIT ends the recursion of {below.steps.name}"
 
 
-def _collated(session: Binding, tree: exp.Expr) -> Iterator[str]:
-    """Yield why a text is not planned whose types have a collation: stages cast to plain STRING."""
-    types = [type_.name for name in session.named for _, type_ in session.tables[name].columns]
-    types += [written.sql().upper() for written in tree.find_all(exp.DataType)]
-    if any("COLLATE" in name for name in types):
+def _collated(tree: exp.Expr) -> Iterator[str]:
+    """Yield why a text is not planned that writes types with a collation: stages cast to plain
+    STRING."""
+    if any("COLLATE" in written.sql().upper() for written in tree.find_all(exp.DataType)):
         yield ONLY_TEXT["collate"]
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from forerun.include.reports.values.fields import SpecError
@@ -19,6 +20,7 @@ STREAMS = ("kafka",)
 """Those of them whose rows only come, with times that tell their days apart."""
 RESULTS = "report"
 """The one of results that other reports publish."""
+_COLLATED = re.compile(r"STRING COLLATE \w+", re.ASCII)
 _SPARK_TYPES = {
     "BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "STRING",
     "BINARY", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ",
@@ -29,7 +31,8 @@ def check_types(columns: Iterable[ColumnSpec], what: str) -> None:
     """Raise :class:`SpecError` for a column of a type that Spark has not."""
     for column in columns:
         try:
-            known = parse_type(column.type).name in _SPARK_TYPES or "<" in column.type
+            kind = parse_type(column.type).name
+            known = kind in _SPARK_TYPES or "<" in kind or _COLLATED.fullmatch(kind)
         except ValueError as error:
             raise SpecError(f"{what}: column {column.name}: {error}", hint="") from None
         if not known:
