@@ -73,8 +73,13 @@ INHERITING = (
     ),
     Mutation(
         "compactions: rows were deleted of a file that is not named",
-        "include/sources/tables/compactions.py", "elif change.deletes and not change.key:",
-        "elif False:", suite=_COMPACTIONS,
+        "include/sources/tables/compactions.py", "    elif _marks(change):", "    elif False:",
+        suite=_COMPACTIONS,
+    ),
+    Mutation(
+        "compactions: rows were deleted of a file before", "include/sources/tables/compactions.py",
+        "is_same=not any(map(set(partition).issuperset, marked))", "is_same=True",
+        suite=_COMPACTIONS,
     ),
     Mutation(
         "compactions: what the pin has by row is what the table has",

@@ -9,14 +9,15 @@ of its executors: what they used is not in :meth:`ConnectEngine.used`.
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 from forerun.include.machine.eventlog import ApplicationUse
 from forerun.include.reports.spark.session import refuse_differing
-from forerun.planner.contract import Family
-from forerun.spark_jobs.engine import SESSION_REQUIRED, EngineError, Frame, quoted
+from forerun.planner.contract import Family, NamedTable
+from forerun.spark_jobs.engine import SESSION_REQUIRED, EngineError, Frame, Judgement, quoted
+from forerun.spark_jobs.engines.explained import compared, judge_of
 from forerun.spark_jobs.engines.session import ViewEngine, connect_functions
 
 _PORT = 15002
@@ -62,6 +63,18 @@ class ConnectEngine(ViewEngine):
     ) -> int | None:
         frame.write.mode("overwrite").partitionBy(*filter(None, (by,))).parquet(folder)
         return None
+
+    def judge(self) -> str:
+        return judge_of(self.session)
+
+    def compared(
+        self,
+        tables: tuple[NamedTable, ...],
+        text: str,
+        reading: str,
+        parameters: Mapping[str, object],
+    ) -> Judgement:
+        return compared(self.session, tables, text, reading, parameters)
 
     @contextmanager
     def working_on(self, stage: str) -> Iterator[None]:  # noqa: ARG002 - the server has the events

@@ -128,9 +128,7 @@ class ViewEngine(SessionEngine):
         reading: str,  # noqa: ARG002
         parameters: Mapping[str, object],  # noqa: ARG002
     ) -> Judgement:
-        return Judgement(
-            "not-asked", "through Spark Connect there are no optimized plans to compare"
-        )
+        return Judgement("not-asked", "the small engine shows no optimized plan of Spark")
 
     def partitions_for(self, size: int) -> int:  # noqa: ARG002 - it decides that by itself
         return 0

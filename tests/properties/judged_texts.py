@@ -14,6 +14,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -108,10 +109,11 @@ class Judge:
         return self._optimized(text, query.reading)
 
     def _optimized(self, text: str, reading: str) -> tuple[Came, str]:
-        from forerun.spark_jobs.engines.judging import outcome_of
+        from forerun.spark_jobs.engines.judging import optimized
+        from forerun.spark_jobs.engines.two_plans import outcome_of
 
         try:
-            outcome, why = outcome_of(self.session, text, reading, {})
+            outcome, why = outcome_of(partial(optimized, self.session, {}), text, reading)
         except Py4JError as error:
             return "fails", _said(error)
         if outcome == "same":

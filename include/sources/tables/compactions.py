@@ -39,16 +39,18 @@ def compactions(
     The first pin of a day has all files of the table that have a row which is read. So a file that
     was there by then, and that the pin does not have, has none.
     """
-    groups, touched = dict[str, _Group](), set[str]()
+    groups, touched, marked = dict[str, _Group](), set[str](), set[Constants]()
     for number, commit in enumerate((*of_day, *later)):
         if number == len(of_day):
             touched -= {locate_file(file.name).key for file in before.files}
+            marked.clear()
         for change in commit.changes:
             if change.moves_rows:
                 touched.add(change.key)
+                marked |= {change.partition} if _marks(change) else set()
                 _spoil(groups, change)
         for partition, (gone, come) in _compacted(commit).items():
-            merged = _Group(partition)
+            merged = _Group(partition, is_same=not any(map(set(partition).issuperset, marked)))
             for key in gone:
                 known = groups.pop(key, None)
                 if known is not None:
@@ -111,10 +113,15 @@ def _spoil(groups: dict[str, _Group], change: Change) -> None:
     a table deletes rows without naming the file."""
     if change.key in groups:
         groups[change.key].is_same = False
-    elif change.deletes and not change.key:
+    elif _marks(change):
         for group in groups.values():
             if set(change.partition) <= set(group.partition):
                 group.is_same = False
+
+
+def _marks(change: Change) -> bool:
+    """Return whether rows are deleted of files that are not named."""
+    return change.deletes and not change.key
 
 
 def _compacted(commit: Commit) -> dict[Constants, tuple[set[str], set[str]]]:

@@ -70,6 +70,7 @@ def test_each_partition_is_compacted_by_itself():
         ([compact("ab", "x"), moves("-x+x")], "x has"),
         ([compact("ab", "x"), moves("-x+y")], "x was rewritten"),
         ([compact("ab", "x"), moves("**")], "rows were deleted, of a file that is not named"),
+        ([moves("**"), compact("ab", "x")], "so they were before"),
     ],
 )
 def test_other_rows_are_not_the_same(later: list[Commit], why: str):
@@ -77,8 +78,13 @@ def test_other_rows_are_not_the_same(later: list[Commit], why: str):
 
 
 def test_deletes_of_another_partition_change_nothing():
-    later = [compact("ab", "x"), moves("**", TWO)]
-    assert found([], later, "ab") == [("ab", "x")]
+    for later in ([compact("ab", "x"), moves("**", TWO)], [moves("**", TWO), compact("ab", "x")]):
+        assert found([], later, "ab") == [("ab", "x")]
+    for unpartitioned in (
+        (moves("**", ()), compact("ab", "x")),
+        (compact("ab", "x"), moves("**", ())),
+    ):
+        assert found([], list(unpartitioned), "ab") == []
 
 
 def test_what_was_compacted_during_the_day_counts_from_its_first_pin():
@@ -86,6 +92,9 @@ def test_what_was_compacted_during_the_day_counts_from_its_first_pin():
     assert found([moves("+c"), compact("ab", "x")], [], "abc") == [("ab", "x")]
     assert found([moves("+c"), compact("ab", "x")], [compact("cx", "y")], "abc") == [("abc", "y")]
     assert found([moves("+c"), compact("ac", "x")], [], "abc") == []
+    # The pin has read what was deleted by then.
+    assert found([moves("**")], [compact("ab", "x")], "ab") == [("ab", "x")]
+    assert found([moves("**"), compact("ab", "x")], [], "ab") == []
     # Rewritten by the row: the pin has a and what has changed, and not d.
     assert found([moves("-a+d")], [compact("bd", "x")], "ab") == []
 
