@@ -7,8 +7,27 @@ from scripts.mutations.mutation import Mutation
 _STAGES = "planner/stages/build.py"
 _SIDES = "planner/stages/small_sides.py"
 _WHOLE = "tests/properties/test_sides_read_whole.py"
+_EXPLAINED = "spark_jobs/engines/explained.py"
+_ON_CONNECT = ("tests/spark/test_judged_on_connect.py",)
 _LIFTED = ("tests/properties/test_lifting.py", "-k", "relations or interpreter")
 STAGES = (
+    Mutation(
+        "explained: plans of other types are the same", _EXPLAINED,
+        "tuple(field.dataType.simpleString() for field in frame.schema.fields)", "()",
+        suite=_ON_CONNECT,
+    ),
+    Mutation(
+        "explained: numbers of literals are numbers of columns", _EXPLAINED,
+        '_LIKE_A_NUMBER.sub("\\N{NUMERO SIGN}", sql)', "sql", suite=_ON_CONNECT,
+    ),
+    Mutation(
+        "explained: a name is what stands before a number", _EXPLAINED,
+        "        names[number] = max", "        names[''] = max", suite=_ON_CONNECT,
+    ),
+    Mutation(
+        "explained: columns are those of the first analysis", _EXPLAINED,
+        'return f"#{numbers.setdefault(each[1], len(numbers))}"', 'return "#"', suite=_ON_CONNECT,
+    ),
     Mutation(
         "stages: what earlier runs kept is not added", _STAGES,
         "plus((Signed(old, weight), Signed(change, weight)), data, self._ids)",

@@ -18,6 +18,7 @@ from tests.spark.test_judged import DIFFERENT, SAME, of, question
 from tests.spark.test_planned_on_spark import TPCH, tpch_sources
 
 pytestmark = pytest.mark.spark
+SELF = "FROM t JOIN t u ON t.b < u.b"
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +43,10 @@ def test_a_server_reads_it_the_same(connect: ConnectEngine) -> None:
         ("SELECT s = 'Brand#12' FROM t", "SELECT s = 'Brand#13' FROM t"),
         ("SELECT 1 FROM t", "SELECT 1L FROM t"),
         ("SELECT a + 1 FROM t", "SELECT a + 1L FROM t"),
+        (
+            "SELECT t.a, u.a FROM t, t u WHERE t.b < u.b",
+            "SELECT u.a, t.a FROM t, t u WHERE t.b < u.b",
+        ),
     ],
 )
 def test_what_is_not_the_same_differs_on_a_server(
