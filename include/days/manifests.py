@@ -139,7 +139,8 @@ def _pinned(
             withdrawn = went(changes)
         elif growing:
             withdrawn = rewritten(source, base, pin)
-        if not withdrawn and not (from_before and (takes_back or not changes)):
+        as_before = from_before and (takes_back or not (went(changes) if growing else changes))
+        if not withdrawn and not as_before:
             delivery(pin, base, growing=growing)
     return ManifestSource(
         name=source.name,

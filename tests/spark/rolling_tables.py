@@ -19,7 +19,7 @@ from deltalake import DeltaTable, write_deltalake
 from pyiceberg.catalog import Catalog
 from pyiceberg.transforms import DayTransform
 
-from forerun.include.reports.spec import SourceSpec, Trailing
+from forerun.include.reports.spec import Monthly, SourceSpec, Trailing
 from forerun.planner.contract import ColumnSpec
 from tests.include.sources.test_topics import topic
 from tests.kafka_broker import Broker
@@ -291,9 +291,11 @@ class Topics:
 
 @dataclass(frozen=True)
 class RollingTables(RollingDays):
-    """One case, whose growing tables are in a place."""
+    """One case, whose growing tables are in a place. ``to_date``: the range is the month to date,
+    of which no day leaves."""
 
     place: RollingPlace = field(kw_only=True)
+    to_date: bool = False
     change: Literal["append_only", "changelog"] = "append_only"
 
     def check(self) -> Counter[str]:  # type: ignore[override]
@@ -353,7 +355,7 @@ class RollingTables(RollingDays):
     def _there(self, name: str, table: TableCase, day: dt.date) -> list[Row]:
         if not table.changing:
             return table.rows(1)
-        length = 1 if name in self.daily else self.length
+        length = 1 if name in self.daily else day.day if self.to_date else self.length
         days = {day - dt.timedelta(days=back) for back in range(length)}
         return [
             tuple(row[column] for column, _ in table.columns)
@@ -382,7 +384,8 @@ class RollingTables(RollingDays):
         if isinstance(self.place, DatabaseTables) and self.place.slots:
             columns = (*columns, ColumnSpec(name="id", type="BIGINT"))
             more |= {"slot": f"{name}_{self.place.mark}", "key": ("id",)}
-        over = None if name in self.daily else Trailing(days_back=self.length)
+        ranged = Monthly() if self.to_date else Trailing(days_back=self.length)
+        over = None if name in self.daily else ranged
         path = self.place.path(name)
         return replace(source, path=path, columns=columns, over=over, **more)
 

@@ -39,7 +39,8 @@ PLACES = ["delta by partition", "delta by column", "iceberg by partition", "iceb
 def played(
     place: RollingPlace, text: str, seed: int, folder: Path, sail: SailEngine
 ) -> Counter[str]:
-    """Nine days; every third row of days has tables of which rows may go."""
+    """Nine days; every third row of days has tables of which rows may go, every fourth one is of
+    the month to date."""
     rng = random.Random(f"{text}-{seed}")
     still = replace(table(rng, takes_back=False), changing=False)
     tables = {"t0": replace(table(rng, takes_back=False), said=10**8), "still": still}
@@ -48,6 +49,7 @@ def played(
         Case(f"{text}-{seed}", tables, query, 1 + seed % 2, early=True), folder, sail,
         PlainSailEngine(sail_session()), seed=seed, count=9, corrected=0.4, of_few_values=True,
         length=5, place=place, change="changelog" if seed % 3 == 2 else "append_only",
+        to_date=seed % 4 == 1,
     )  # fmt: skip
     try:
         return days.check()
