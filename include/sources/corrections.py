@@ -15,6 +15,7 @@ from forerun.include.reports.spec import SourceSpec
 from forerun.include.sources.contents import with_digests
 from forerun.include.sources.files import locate, locate_file
 from forerun.include.sources.formats import format_of
+from forerun.include.sources.tables.compactions import unchanged_files
 from forerun.include.state.records import Pin, PinnedFile
 
 Kind = Literal["new", "changed", "vanished"]
@@ -48,16 +49,9 @@ def find_corrections(before: Pin, now: Pin) -> tuple[Correction, ...]:
     table has compacted are none.
     """
     then, there = ({file.uri: file for file in pin.files} for pin in (before, now))
-    compacted = {
-        uri
-        for one in now.compacted
-        if then.keys() >= set(one.gone) and there.keys() >= set(one.come)
-        if there.keys().isdisjoint(one.gone) and then.keys().isdisjoint(one.come)
-        for uri in (*one.gone, *one.come)
-    }
     return tuple(
         Correction(source=now.name, before=then.get(uri), now=there.get(uri))
-        for uri in sorted((then.keys() | there.keys()) - compacted)
+        for uri in sorted((then.keys() | there.keys()) - unchanged_files(before, now))
         if not _same(then.get(uri), there.get(uri))
     )
 

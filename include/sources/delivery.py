@@ -15,6 +15,7 @@ from forerun.include.reports.sources.source_formats import STREAMS
 from forerun.include.sources.contents import changed_contents
 from forerun.include.sources.files import locate, locate_file
 from forerun.include.sources.formats import format_of
+from forerun.include.sources.tables.compactions import unchanged_files
 from forerun.include.sources.unread import SourceChangedError
 from forerun.include.state.layout import pin_key
 from forerun.include.state.records import Pin, PinnedFile, decode
@@ -70,7 +71,10 @@ def delivery(pin: Pin, base: Pin | None, *, growing: bool = True) -> tuple[Pinne
     now = {file.uri: file for file in pin.files}
     before = {file.uri for file in base.files}
     origins = {file.origin for file in pin.files if file.origin}
+    compacted = unchanged_files(base, pin)
     for file in base.files:
+        if file.uri in compacted:
+            continue
         there = now.get(file.uri)
         if there is None and not format_of(pin.format).has_files:
             raise _changed(
@@ -86,7 +90,7 @@ def delivery(pin: Pin, base: Pin | None, *, growing: bool = True) -> tuple[Pinne
         same = (there.size, there.identity) == (file.size, file.identity)
         if not same or (there.digest and file.digest and there.digest != file.digest):
             raise _changed(pin, file.name, "was written again since the last committed run")
-    new = tuple(file for file in pin.files if file.uri not in before)
+    new = tuple(file for file in pin.files if file.uri not in before | compacted)
     if new and not growing:
         raise _changed(pin, new[0].name, "is new, but the source is declared static")
     return new

@@ -107,8 +107,8 @@ class Listing:
     the files lack since it is the same in all their rows. ``days``: by key, the day of all rows
     there, as ISO has it, where the source tells it. ``table``: the version of the table that
     has these files, of a format with a log. ``kept``: files of the last pin that hold the same rows
-    still, though they are no longer, or elsewhere, in the source. ``compacted``: files of the pin
-    of the day before that were compacted since.
+    still, though they are no longer, or elsewhere, in the source. ``compacted``: files of the last
+    pin, or of that of the day before, that were compacted since.
     """
 
     folder: Location | None
@@ -147,11 +147,11 @@ class Asked:
     ``accepts_loss``: whether rows that the source has deleted before they were read are done
     without. ``days``: those that are read, in order, of a source that tells days by time, or by the
     column ``day_by``; ``now``: when it is asked, for whether they are over; ``before``: the newest
-    pin of an earlier day, if there is none of this one, and ``first_before`` the first pin of that
-    day. ``columns`` and ``where``: the declared columns, and which rows are read, as a database
-    asks; ``slot``: its replication slot, which tells the changes of rows by their ``key``;
-    ``store``: the URI of the one that has the results of another report, empty for the deployment's
-    own.
+    pin of an earlier day, if there is none of this one; ``first``: the first pin of the day of that
+    or of ``last``, of a table with a log. ``columns`` and ``where``: the declared columns, and
+    which rows are read, as a database asks; ``slot``: its replication slot, which tells the changes
+    of rows by their ``key``; ``store``: the URI of the one that has the results of another report,
+    empty for the deployment's own.
     """
 
     paths: Sequence[str]
@@ -166,7 +166,7 @@ class Asked:
     day_by: DayColumn | None = None
     now: datetime | None = None
     before: Pin | None = None
-    first_before: Pin | None = None
+    first: Pin | None = None
     columns: Sequence[ColumnSpec] = ()
     where: str = ""
     slot: str = ""

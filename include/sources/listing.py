@@ -25,14 +25,15 @@ def data_files(
     day: date,
     last: Pin | None = None,
     now: datetime | None = None,
-    before: Sequence[Pin] = (),
+    before: Pin | None = None,
+    first: Pin | None = None,
 ) -> Listing:
     """List the data files of a source on ``day``
     (:meth:`forerun.include.sources.files.Location.files`); of a source that is read over several
     days those of all their folders. The marker that the source is complete by is none of them,
     whatever its name. A table is listed as one that goes on from ``last``, the newest pin of it;
-    ``now`` says whether days are over, and ``before``, the newest pin of an earlier day and the
-    first one of that day, what was read of them by then.
+    ``now`` says whether days are over, and ``before``, the newest pin of an earlier day, what was
+    read of them by then. ``first`` is the first pin of the day of the one that it goes on from.
 
     Raises :class:`forerun.include.sources.table_formats.TableFormatError` if a table of another
     format lies there, and :class:`forerun.include.sources.files.SourcePathError` for days that lie
@@ -53,8 +54,8 @@ def data_files(
         days=days,
         day_by=_day_column(source, zone, days) if zone else None,
         now=now,
-        before=before[0] if before else None,
-        first_before=before[1] if before else None,
+        before=before,
+        first=first,
         columns=source.columns,
         where=source.where_on(day),
         slot=source.slot,

@@ -65,9 +65,11 @@ def pin_source(store: Store, source: SourceSpec, day: date, now: datetime) -> tu
         # an older state, and the loser of a race looks again.
         last, whole_before = _last_pin(store, name, at)
         goes_on = not form.has_files or (form.has_log and source.over is not None)
-        before = _pins_before(store, source, name, day) if goes_on and last is None else ()
+        before = _pin_before(store, source, name, day) if goes_on and last is None else None
+        newest = last or before
+        first = read_pin(store, pin_key(name, newest.day, 1)) if newest and form.has_log else None
         plain = source.as_delivered
-        listing = data_files(plain, day, last, now, before)
+        listing = data_files(plain, day, last, now, before, first)
         files = _files_of(store, name, plain, listing, None if source.newest_by else last)
         if not files and not source.allow_empty:
             raise SourcePathError(
@@ -95,7 +97,7 @@ def pin_source(store: Store, source: SourceSpec, day: date, now: datetime) -> tu
             files=files,
             table=listing.table.table if listing.table else "",
             version=listing.table.version if listing.table else 0,
-            compacted=last.compacted if last else compacted_in(listing.compacted, before, files),
+            compacted=compacted_in(listing.compacted, last, before, files),
         )
         key = pin_key(name, at, number)
         pin = _shortened(whole, whole_before)
@@ -127,18 +129,12 @@ def _last_pin(store: StoreReader, source: str, day: str) -> tuple[Pin, Pin] | tu
     return read_with_base(store, pin_key(source, day, known[-1])) if known else (None, None)
 
 
-def _pins_before(
-    store: StoreReader, source: SourceSpec, name: str, day: date
-) -> tuple[Pin, Pin] | tuple[()]:
-    """The newest pin of the day before, or of the period before that of ``day``, and the first one
-    of that day."""
+def _pin_before(store: StoreReader, source: SourceSpec, name: str, day: date) -> Pin | None:
+    """The newest pin of the day before, or of the period before that of ``day``."""
     first = source.over.bounds(day)[0] if source.over is not None else day
-    for each in dict.fromkeys((day, first)):
-        at = (each - timedelta(days=1)).isoformat()
-        newest, _ = _last_pin(store, name, at)
-        if newest is not None:
-            return newest, read_pin(store, pin_key(name, at, 1))
-    return ()
+    found = (_last_pin(store, name, (each - timedelta(days=1)).isoformat())[0]
+             for each in dict.fromkeys((day, first)))  # fmt: skip
+    return next((pin for pin in found if pin is not None), None)
 
 
 def _pin_files(source: SourceSpec, listing: Listing, last: Pin | None) -> tuple[PinnedFile, ...]:

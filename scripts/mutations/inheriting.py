@@ -92,12 +92,13 @@ INHERITING = (
         "days[file.day][number]", 'days["all"][number]', suite=_COMPACTIONS,
     ),
     Mutation(
-        "compactions: not all that was compacted was read", "include/sources/corrections.py",
-        "if then.keys() >= set(one.gone) and there.keys()", "if there.keys()", suite=_COMPACTIONS,
+        "compactions: not all that was compacted was read",
+        "include/sources/tables/compactions.py", "if then.issuperset(one.gone) and there",
+        "if there", suite=_COMPACTIONS,
     ),
     Mutation(
-        "compactions: what was compacted is still read", "include/sources/corrections.py",
-        "if there.keys().isdisjoint(one.gone) and then.keys().isdisjoint(one.come)", "if True",
+        "compactions: what was compacted is still read", "include/sources/tables/compactions.py",
+        "if there.isdisjoint(one.gone) and then.isdisjoint(one.come)", "if True",
         suite=_COMPACTIONS,
     ),
     Mutation(

@@ -1,9 +1,10 @@
-"""Files that a table has compacted between the pins of two days.
+"""Files that a table has compacted between two pins.
 
 Whoever compacts writes the rows of some files into others, and leaves the table as it is. Within a
 day the files that its first pin has found are read on. The first pin of the next day has those that
-are there then, since a table does not keep the old ones for long; and a day that goes on from the
-one before is told here that they hold the same rows, so that none is taken back and read again.
+are there then, since a table does not keep the old ones for long, and so has a pin after they were
+cleaned up. Whoever compares two pins is told here which files hold the same rows, so that none is
+taken back and read again.
 """
 
 from __future__ import annotations
@@ -71,33 +72,50 @@ def compactions(
 
 
 def compacted_in(
-    found: Sequence[SameRows], before: Sequence[Pin], files: Sequence[PinnedFile]
+    found: Sequence[SameRows], last: Pin | None, before: Pin | None, files: Sequence[PinnedFile]
 ) -> tuple[Compacted, ...]:
-    """Return what was compacted as a pin of these files has it, day by day. ``before``: the newest
-    pin of the day before, if any."""
-    if not found:
-        return ()
-    then, now = _by_key(before[0].files), _by_key(files)
-    return tuple(
+    """Return what was compacted up to a pin of these files, day by day: since the ``last`` pin,
+    beside what that says, or since that of the day before, if any."""
+    newest = last or before
+    known = last.compacted if last else ()
+    if newest is None or not found:
+        return known
+    then, now = _by_key(newest.files), _by_key(files)
+    return known + tuple(
         Compacted(gone=gone, come=come)
         for one in found
         for gone, come in _each_day(
             [file for key in sorted(one.gone) for file in then.get(key, ())],
             [file for key in sorted(one.there) for file in now.get(key, ())],
+            of_one_day=last is not None,
         )
     )
 
 
+def unchanged_files(before: Pin, now: Pin) -> frozenset[str]:
+    """Return the URIs of files that one of two pins has in place of those of the other one, with
+    the same rows."""
+    then, there = ({file.uri for file in pin.files} for pin in (before, now))
+    return frozenset(
+        uri
+        for one in now.compacted
+        if then.issuperset(one.gone) and there.issuperset(one.come)
+        if there.isdisjoint(one.gone) and then.isdisjoint(one.come)
+        for uri in (*one.gone, *one.come)
+    )
+
+
 def _each_day(
-    gone: Iterable[PinnedFile], come: Iterable[PinnedFile]
+    gone: Iterable[PinnedFile], come: Iterable[PinnedFile], *, of_one_day: bool
 ) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Yield the URIs of the files of each day on which there are such as went and such as came."""
+    """Yield the URIs of the files of each day on which there are such as went and such as came; of
+    rows whose day is not known only if both pins are ``of_one_day``, and so read the same days."""
     days = defaultdict[str, tuple[list[str], list[str]]](lambda: ([], []))
     for number, files in enumerate((gone, come)):
         for file in files:
             days[file.day][number].append(file.uri)
     for day, (went, came) in sorted(days.items()):
-        if day and went and came:
+        if (day or of_one_day) and went and came:
             yield tuple(went), tuple(came)
 
 

@@ -156,12 +156,12 @@ def _commits(log: TableLog, last: Pin | None) -> Sequence[Commit] | None:
 
 
 def _compacted(log: TableLog, asked: Asked) -> tuple[SameRows, ...]:
-    """Return the files that were compacted since the day before, for the first pin of a day."""
-    before, first = asked.before, asked.first_before
-    of_day, later = _commits(log, first), _commits(log, before)
-    if asked.last is not None or before is None or of_day is None or later is None:
+    """Return the files that were compacted since the last pin, or since that of the day before."""
+    newest = asked.last or asked.before
+    of_day, later = _commits(log, asked.first), _commits(log, newest)
+    if newest is None or of_day is None or later is None:
         return ()
-    return compactions(of_day[: len(of_day) - len(later)], later, before)
+    return compactions(of_day[: len(of_day) - len(later)], later, newest)
 
 
 def _as_pinned(

@@ -103,7 +103,7 @@ def test_each_day_of_a_file_counts_by_itself():
     before = pin(file("a"), file("b", "2026-03-02"), file("c", "2026-02-28"))
     copies = [file(f"spool/{day}", day, "x") for day in ("2026-03-01", "2026-03-02")]
     same = SameRows(frozenset({"t/a", "t/b", "t/c", "t/other"}), frozenset({"t/x"}))
-    days = compacted_in((same,), (before,), copies)
+    days = compacted_in((same,), None, before, copies)
     assert days == (
         Compacted(gone=("file:///t/a",), come=("file:///t/spool/2026-03-01",)),
         Compacted(gone=("file:///t/b",), come=("file:///t/spool/2026-03-02",)),
