@@ -8,6 +8,8 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
+from forerun.include.sources.unread import SourceFileError
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -40,12 +42,23 @@ class DayColumn:
         return any(str(each.day) == day for each in self.days)
 
     def apart(self, rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-        """Yield the rows of each day, as ISO has it."""
+        """Yield the rows of each day, as ISO has it; none where there is no such column, which is
+        NULL then. Raises :class:`SourceFileError` for a column of another type."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        at = next(name for name in rows.column_names if name.lower() == self.name.lower())
-        days = rows[at]
+        named = (name for name in rows.column_names if name.lower() == self.name.lower())
+        if (at := next(named, None)) is None:
+            return
+        days, kind = rows[at], rows[at].type
+        zone = kind.tz if pa.types.is_timestamp(kind) else None
+        is_time = pa.types.is_timestamp(kind) and bool(zone) == (self.type == "TIMESTAMP")
+        if not (pa.types.is_date32(kind) if self.type == "DATE" else is_time):
+            raise SourceFileError(
+                f"the column {self.name}, by which rows are told apart by day, is declared "
+                f"{self.type} and held as {kind}",
+                hint="Declare it as what the table has, or name another column in day_by.",
+            )
         if self.type == "TIMESTAMP":
             days = pc.local_timestamp(days.cast(pa.timestamp("us", str(self.zone))))
         if self.type != "DATE":

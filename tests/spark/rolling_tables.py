@@ -312,8 +312,9 @@ class RollingTables(RollingDays):
                 self.place.compact(name)
             count = rng.randint(0, 4) if rng.random() < 0.9 else 0
             rows = [(row, day) for row in new_rows(rng, table, count)]
-            if rng.random() < 0.2 and not isinstance(self.place, Topics):  # late, in one commit
-                late = day - dt.timedelta(days=rng.randint(1, self.length + 1))
+            # Late ones, or of days that are still to come, in the same commit.
+            if rng.random() < 0.3 and not isinstance(self.place, Topics):
+                late = day - dt.timedelta(days=rng.randint(-2, self.length + 1))
                 rows += [(row, late) for row in new_rows(rng, table, 1)]
             self._append(name, table, rows, rng)
 

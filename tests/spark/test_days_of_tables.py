@@ -13,6 +13,7 @@ from pyiceberg.catalog import Catalog
 
 from forerun.include.reports.spec import ClockTime, SourceSpec, Trailing
 from forerun.include.sources.pins import pin_source
+from forerun.include.sources.unread import SourceFileError
 from forerun.include.state.records import Pin
 from forerun.include.stores.opening import open_store
 from forerun.spark_jobs.engines.sail import SailEngine
@@ -75,6 +76,34 @@ def test_what_is_of_one_day_lies_as_it_is_and_the_rest_is_copied(
     assert {file for file in first.files if file.day > "2026-02-27"} < set(second.files)
     alone = pin(tmp_path, source(tmp_path, over=None))
     assert held(alone) == [("2026-03-01", 2, False)]
+
+
+def test_a_table_that_is_partitioned_by_the_column(tmp_path: Path, sail: SailEngine) -> None:
+    """Its files do not hold it. Rows are deleted in one of them."""
+    rows = pa.table({"k": [1, 2, 3, 4, 5], "at": [day(0), day(0), day(-1), day(-5), None]})
+    write_deltalake(tmp_path / "t", rows, partition_by=["at"], configuration=VECTORS)
+    first = pin(tmp_path, source(tmp_path))
+    assert held(first) == [("2026-02-28", 1, False), ("2026-03-01", 2, False)]
+    delete_by_vector(str(tmp_path / "t"), lambda row: row["k"] == 2, inline=True)
+    for change in ("append_only", "changelog"):
+        spec = source(tmp_path, change=change)
+        found = pin(tmp_path, spec)
+        assert read(sail, spec, found) == [(1, day(0)), (3, day(-1))]
+        assert {file.day for file in found.files} == {"2026-02-28", "2026-03-01"}
+
+
+def test_a_column_that_came_later_tells_no_day_of_older_rows(tmp_path: Path) -> None:
+    write_deltalake(tmp_path / "t", pa.table({"k": [1, 2]}), configuration=VECTORS)
+    new = pa.table({"k": [3], "at": [day(0)]})
+    write_deltalake(tmp_path / "t", new, mode="append", schema_mode="merge")
+    assert held(pin(tmp_path, source(tmp_path))) == [("2026-03-01", 1, False)]
+
+
+def test_a_column_that_is_of_another_type_is_named(tmp_path: Path) -> None:
+    rows = pa.table({"k": [1], "at": ["2026-03-01"]})
+    write_deltalake(tmp_path / "t", rows)
+    with pytest.raises(SourceFileError, match=r"column at, by which .* is declared DATE and held"):
+        pin(tmp_path, source(tmp_path))
 
 
 @pytest.mark.parametrize("change", ["append_only", "changelog"])

@@ -62,7 +62,8 @@ class PostgresqlFormat(ParquetFormat):
             last, told = _known(table, asked), None
             if asked.slot:
                 told = changed(table, asked.slot, asked.key, last, asked.before)
-            keys = told.keys if told else None
+            # Rows of the days that are new may be older than what an earlier day has seen.
+            keys = told.keys if told and asked.last is not None else None
             found = None if last is None else _changes(table, asked, last.files, keys)
         return Listing(
             folder=None,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from forerun.include.sources.days import DayColumn
-from forerun.include.sources.files import Asked, Listing, locate_file
+from forerun.include.sources.files import Asked, Listing, SourcePathError, locate_file
 from forerun.include.sources.tables.log import FileBounds, TableLog, columns_read
 
 
@@ -36,6 +36,8 @@ def told_by_day(listing: Listing, log: TableLog, asked: Asked) -> Listing:
     column = asked.day_by
     if column is None:
         return listing
+    if column.name.lower() in {name.lower() for name in log.snapshot.partitions}:
+        return _told_by_partition(listing, column)
     from forerun.include.sources.tables.copied_rows import NO_POSITIONS, rows_at
 
     days = _Days(column, dict(log.bounds(column.name)))
@@ -55,4 +57,25 @@ def told_by_day(listing: Listing, log: TableLog, asked: Asked) -> Listing:
         files=tuple(files),
         raw=tuple(replace(one, by_day=column) for one in raw),
         days={file.key: told[file.key] for file in files},
+    )
+
+
+def _told_by_partition(listing: Listing, column: DayColumn) -> Listing:
+    """Return a listing of a table that is partitioned by the column itself, which its files need
+    not hold."""
+    days = {}
+    for key, values in listing.constants.items():
+        text = next((text for name, text in values if name.lower() == column.name.lower()), None)
+        if column.type != "DATE":
+            raise SourcePathError(
+                f"the table is partitioned by {column.name}, which is no DATE",
+                hint="Name another column in day_by, or let the path name the partition.",
+            )
+        if text is not None and column.reads(text):
+            days[key] = text
+    return replace(
+        listing,
+        files=tuple(file for file in listing.files if file.key in days),
+        raw=tuple(one for one in listing.raw if one.key in days),
+        days=days,
     )
