@@ -59,9 +59,22 @@ INHERITING = (
         "if file.day not in anew)", ")", suite=_OF_DATABASES,
     ),
     Mutation(
+        "databases: a slot tells rows of later days",
+        "include/sources/services/postgresql_format.py",
+        "keys = told.keys if told and asked.last is not None else None",
+        "keys = told.keys if told else None",
+        suite=("tests/include/sources/test_database_tables.py", "-k", "before_their_day"),
+    ),
+    Mutation(
         "databases: copies of days that are not read are kept",
         "include/sources/services/postgresql_format.py",
         " if column.reads(file.day))", ")", suite=_OF_DATABASES,
+    ),
+    Mutation(
+        "days of tables: the column of a partition is in its files",
+        "include/sources/tables/rows_by_day.py",
+        "if column.name.lower() in {name.lower() for name in log.snapshot.partitions}:",
+        "if False:", suite=_OF_TABLES,
     ),
     Mutation(
         "compactions: with files that have come since", "include/sources/tables/compactions.py",

@@ -288,6 +288,33 @@ def test_a_range_of_days_goes_on_from_the_copies_of_the_day_before(
     assert [sum(counts.values()) for _, counts in sorted(gone.items())] == [-1, 2]
 
 
+@pytest.mark.parametrize("slot", [False, True])
+def test_rows_that_were_there_before_their_day_are_read(
+    slot: bool, warehouse: Database, store: Store
+) -> None:
+    """A slot has told of them when they were none of a day that is read."""
+    name = table(warehouse, "k bigint PRIMARY KEY, d date")
+    more = {"slot": name, "key": ("k",)} if slot else {}
+    ranged = source(
+        name, columns={"k": "BIGINT", "d": "DATE"}, day_by="d", timezone="UTC",
+        over=Trailing(days_back=2), change="changelog", **more,
+    )  # fmt: skip
+    if slot:
+        warehouse.do(f"SELECT pg_create_logical_replication_slot('{name}', 'test_decoding')")
+    try:
+        warehouse.do(f"INSERT INTO {name} VALUES (1, '2026-03-01'), (2, '2026-03-02')")
+        assert [k for k, _ in rows(pin(store, ranged))] == [1]
+        warehouse.do(f"INSERT INTO {name} VALUES (3, '2026-03-02'), (4, '2026-03-03')")
+        assert [k for k, _ in rows(pin(store, ranged))] == [1]
+        next_day = DAY + dt.timedelta(days=1)
+        assert sorted(k for k, _ in rows(pin(store, ranged, next_day))) == [1, 2, 3]
+        warehouse.do(f"UPDATE {name} SET d = '2026-03-02' WHERE k = 4")
+        assert sorted(k for k, _ in rows(pin(store, ranged, next_day))) == [1, 2, 3, 4]
+    finally:
+        if slot:
+            warehouse.do(f"SELECT pg_drop_replication_slot('{name}')")
+
+
 def test_views_and_names_that_want_quotes_are_read(warehouse: Database, store: Store) -> None:
     odd = '"Odd ""one"'
     warehouse.do(f"CREATE TABLE {odd} (k bigint, v text)", f"INSERT INTO {odd} VALUES (1, 'a')")
