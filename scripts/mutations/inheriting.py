@@ -97,8 +97,13 @@ INHERITING = (
     Mutation(
         "compactions: what the pin has by row is what the table has",
         "include/sources/tables/compactions.py",
-        "touched -= {locate_file(file.name).key for file in before.files}", "touched.clear()",
+        "touched -= pinned", "touched.clear()",
         suite=_COMPACTIONS,
+    ),
+    Mutation(
+        "compactions: what has come twice is as it was pinned",
+        "include/sources/tables/compactions.py", "change.key in pinned - came",
+        "change.key in pinned", suite=_COMPACTIONS,
     ),
     Mutation(
         "compactions: all days of a file at once", "include/sources/tables/compactions.py",

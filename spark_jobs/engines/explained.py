@@ -21,9 +21,7 @@ from forerun.spark_jobs.engines.two_plans import digest_of_settings, outcome_of,
 
 _SHOWN_FIELDS = ("spark.sql.debug.maxToStringFields", "1000000")
 _PLANS = re.compile(
-    r"== Analyzed Logical Plan ==\n(?P<columns>[^\n]*)\n.*"
-    r"== Optimized Logical Plan ==\n(?P<optimized>.*?)\n*(?:== Physical Plan ==.*)?\Z",
-    re.DOTALL,
+    r"== Optimized Logical Plan ==\n(?P<optimized>.*?)\n*(?:== Physical Plan ==.*)?\Z", re.DOTALL
 )
 _ALIAS = re.compile(r" AS (.*?)#(\d+)")
 _NAME = re.compile(r" AS #|[\w.]*#(?=\d)")

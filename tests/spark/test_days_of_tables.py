@@ -120,7 +120,8 @@ def test_deleted_rows_are_of_their_days(change: str, tmp_path: Path, sail: SailE
 
 
 def test_a_compaction_is_no_change_for_the_next_day(tmp_path: Path) -> None:
-    """Also one that writes the rows of several days into one file, and one during the day."""
+    """Also one that writes the rows of several days into one file, and those during the day, of
+    what has come on it, too."""
     for back in (3, 2, 1, 0):
         delta(tmp_path, (back, day(-back)))
     first = pin(tmp_path, source(tmp_path))
@@ -129,14 +130,18 @@ def test_a_compaction_is_no_change_for_the_next_day(tmp_path: Path) -> None:
     last = pin(tmp_path, source(tmp_path))
     assert {file.uri for file in first.files} < {file.uri for file in last.files}
     DeltaTable(tmp_path / "t").optimize.compact()
+    delta(tmp_path, (12, day(0)))
+    last = pin(tmp_path, source(tmp_path))
+    assert {file.uri for file in first.files} < {file.uri for file in last.files}
+    DeltaTable(tmp_path / "t").optimize.compact()
     delta(tmp_path, (11, day(1)))
     now = pin(tmp_path, source(tmp_path), day(1))
     assert held(now) == [
-        ("2026-02-28", 1, True), ("2026-03-01", 2, True), ("2026-03-02", 1, False),
+        ("2026-02-28", 1, True), ("2026-03-01", 3, True), ("2026-03-02", 1, False),
     ]  # fmt: skip
     same = {len(one.gone): one for one in now.compacted}
     assert {file.day for file in last.files if file.uri in same[1].gone} == {"2026-02-28"}
-    assert {file.day for file in last.files if file.uri in same[2].gone} == {"2026-03-01"}
+    assert {file.day for file in last.files if file.uri in same[3].gone} == {"2026-03-01"}
     again = pin(tmp_path, source(tmp_path), day(1))
     assert again == now
 

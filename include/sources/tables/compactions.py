@@ -41,15 +41,22 @@ def compactions(
     was there by then, and that the pin does not have, has none.
     """
     groups, touched, marked = dict[str, _Group](), set[str](), set[Constants]()
+    pinned, came = {locate_file(file.name).key for file in before.files}, set[str]()
     for number, commit in enumerate((*of_day, *later)):
         if number == len(of_day):
-            touched -= {locate_file(file.name).key for file in before.files}
+            touched -= pinned
             marked.clear()
         for change in commit.changes:
-            if change.moves_rows:
-                touched.add(change.key)
-                marked |= {change.partition} if _marks(change) else set()
-                _spoil(groups, change)
+            if not change.moves_rows:
+                continue
+            # What has come until the pin, and was pinned, is a file as any other.
+            is_pinned = number < len(of_day) and change.key in pinned - came
+            if is_pinned and change.adds and not change.deletes and change.key not in touched:
+                came.add(change.key)
+                continue
+            touched.add(change.key)
+            marked |= {change.partition} if _marks(change) else set()
+            _spoil(groups, change)
         for partition, (gone, come) in _compacted(commit).items():
             merged = _Group(partition, is_same=not any(map(set(partition).issuperset, marked)))
             for key in gone:

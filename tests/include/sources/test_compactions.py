@@ -91,7 +91,10 @@ def test_what_was_compacted_during_the_day_counts_from_its_first_pin():
     """The pin reads on what its first one has found, and what has come since."""
     assert found([moves("+c"), compact("ab", "x")], [], "abc") == [("ab", "x")]
     assert found([moves("+c"), compact("ab", "x")], [compact("cx", "y")], "abc") == [("abc", "y")]
-    assert found([moves("+c"), compact("ac", "x")], [], "abc") == []
+    assert found([moves("+c"), compact("ac", "x")], [], "abc") == [("ac", "x")]
+    assert found([moves("+c"), compact("ac", "x")], [], "ab") == []
+    for again in ("-c+c", "+c"):
+        assert found([moves("+c"), moves(again), compact("ac", "x")], [], "abc") == []
     # The pin has read what was deleted by then.
     assert found([moves("**")], [compact("ab", "x")], "ab") == [("ab", "x")]
     assert found([moves("**"), compact("ab", "x")], [], "ab") == []
