@@ -64,10 +64,7 @@ def pin_source(store: Store, source: SourceSpec, day: date, now: datetime) -> tu
         # The last pin is read before the folder is listed: a pin with a higher number never shows
         # an older state, and the loser of a race looks again.
         last, whole_before = _last_pin(store, name, at)
-        goes_on = not form.has_files or (form.has_log and source.over is not None)
-        before = _pin_before(store, source, name, day) if goes_on and last is None else None
-        newest = last or before
-        first = read_pin(store, pin_key(name, newest.day, 1)) if newest and form.has_log else None
+        before, first = _earlier(store, source, day, last)
         plain = source.as_delivered
         listing = data_files(plain, day, last, now, before, first)
         files = _files_of(store, name, plain, listing, None if source.newest_by else last)
@@ -127,6 +124,20 @@ def _last_pin(store: StoreReader, source: str, day: str) -> tuple[Pin, Pin] | tu
     # The listing only says where the series ends; the put is what decides.
     known = numbers(tuple(file.key for file in store.list(pins_folder(source, day))))
     return read_with_base(store, pin_key(source, day, known[-1])) if known else (None, None)
+
+
+def _earlier(
+    store: StoreReader, source: SourceSpec, day: date, last: Pin | None
+) -> tuple[Pin | None, Pin | None]:
+    """The newest pin of an earlier day, where there is no ``last`` one and the source goes on from
+    it; and of a table with a log the first pin of the day of the newest pin."""
+    name, form = source_id(source.name, source.pinned_as, source.format), format_of(source.format)
+    goes_on = not form.has_files or (form.has_log and source.over is not None)
+    before = _pin_before(store, source, name, day) if goes_on and last is None else None
+    newest = last or before
+    if newest is None or not form.has_log:
+        return before, None
+    return before, read_pin(store, pin_key(name, newest.day, 1))
 
 
 def _pin_before(store: StoreReader, source: SourceSpec, name: str, day: date) -> Pin | None:
