@@ -69,7 +69,7 @@ def in_a_lake(
     return found
 
 
-@pytest.mark.parametrize(("where", "seed"), list(zip(PLACES, (0, 7, 3, 4), strict=True)))
+@pytest.mark.parametrize(("where", "seed"), [("delta by column", 7), ("iceberg by partition", 3)])
 def test_days_over_a_range_of_a_lakehouse_table(
     where: str, seed: int, tmp_path: Path, sail: SailEngine, catalog: Catalog
 ) -> None:
@@ -111,11 +111,10 @@ def in_a_database(
     return found
 
 
-@pytest.mark.parametrize("seed", [6, 7])
 def test_days_over_a_range_of_a_database_table(
-    seed: int, tmp_path: Path, sail: SailEngine, warehouse: Database
+    tmp_path: Path, sail: SailEngine, warehouse: Database
 ) -> None:
-    found = in_a_database(seed, tmp_path, warehouse, sail, "joined")
+    found = in_a_database(7, tmp_path, warehouse, sail, "joined")
     assert found["reads what is inherited"] >= 3
     assert found["by pane"] >= 3
 
