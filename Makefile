@@ -75,7 +75,7 @@ UNIT := tests/planner tests/plans tests/properties/test_aggregate_states.py
 unit: $(STAMPS)/venv ## the planner's tests, without the long comparisons: under a minute
 	.venv/bin/python -m pytest -q -n 2 --dist loadfile -m "not slow and not spark and not search" $(UNIT)
 
-test: setup jars s3-server kafka postgres ## all tests but the long suites: 13 minutes
+test: setup jars s3-server kafka postgres ## all tests but the long suites: 15 minutes
 test: WHICH := and not slow
 test: CHECKED := $(if $(filter check,$(MAKECMDGOALS)),$(addprefix --checked=,tests/meta $(UNIT)))
 
