@@ -5,10 +5,9 @@ from __future__ import annotations
 import datetime as dt
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from pyiceberg.catalog import Catalog, load_catalog
-from pyiceberg.utils.config import Config
 
 from forerun.include.reports.spec import SourceSpec
 from forerun.include.sources.pins import pin_source
@@ -18,6 +17,9 @@ from forerun.planner.contract import ColumnSpec
 from forerun.spark_jobs.engine import Engine
 from forerun.spark_jobs.inputs import read_files
 from tests.oracles.values import Row
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
 
 ENGINES = ["sail", pytest.param("spark", marks=pytest.mark.spark)]
 DAY = dt.date(2026, 3, 1)
@@ -35,6 +37,8 @@ def catalog_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Catalog:
     monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", f"sqlite:///{folder}/catalog.db")
     monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__WAREHOUSE", f"file://{folder}/lake")
     read_environment(monkeypatch)
+    from pyiceberg.catalog import load_catalog  # who imports it first has read the environment
+
     made = load_catalog("lake")
     made.create_namespace("shop")
     return made
@@ -42,6 +46,8 @@ def catalog_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Catalog:
 
 def read_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let pyiceberg read the environment, as it does once in a process."""
+    from pyiceberg.utils.config import Config
+
     monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())
 
 

@@ -172,6 +172,30 @@ def _hidden(session: Any, sail: Any, folder: Path) -> Iterator[tuple[str, str]]:
         yield f"hidden partition by {part}", "same" if same else "other rows"
 
 
+def _by_column(table: Table) -> Iterator[tuple[str, str]]:
+    """Read the days of a table that tells them by a column alone, in another time zone."""
+    session, create = table.session, "(k BIGINT, at TIMESTAMP)"
+    # The small engine does not read times of both formats together.
+    session.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+    session.sql(f"CREATE TABLE {table.sql} {create} USING {table.form}")
+    for first, count in ((0, 5), (30, 5), (-20, 60)):  # the last one is of several days
+        session.sql(
+            f"INSERT INTO {table.sql} SELECT /*+ COALESCE(1) */ id, TIMESTAMP'2026-02-28 15:00:00' "
+            f"+ INTERVAL '59' MINUTE * id FROM range({first}, {first + count})"
+        )
+    session.sql(f"INSERT INTO {table.sql} VALUES (-1, NULL)")
+    table.columns = {"k": "BIGINT", "at": "TIMESTAMP"}
+    of_days = replace(table.source("append_only"), day_by="at", timezone="Asia/Tokyo")
+    found = pinned(table.folder / f"pins-{table.form}-days", of_days)
+    wanted = session.sql(
+        f"SELECT k, at FROM {table.sql} WHERE CAST(from_utc_timestamp(at, 'Asia/Tokyo') AS DATE) "
+        "= DATE'2026-03-01'"
+    ).collect()
+    same = read(table.sail, of_days, found) == sorted(map(tuple, wanted), key=repr)
+    as_it_is = [file for file in found.files if not file.origin]
+    yield "days by a column", "same" if same and len(as_it_is) == 1 else "other rows"
+
+
 def _early(session: Any) -> Iterator[tuple[str, str]]:
     """Let Spark read the branch of early results, and the table beside it."""
     sink = IcebergTable(name="lake.shop.daily", early_branch="early_{ds_nodash}")
@@ -213,6 +237,9 @@ def main(folder: Path, jars: str) -> None:
         steps = table.steps(f"CALL lake.system.rewrite_data_files({rewrite})")
         found += [(f"iceberg {name}", *step) for step in steps]
     found += [("iceberg", *one) for one in (*_hidden(session, sail, folder), *_early(session))]
+    for form, catalog in (("iceberg", "lake.shop.days"), ("delta", "")):
+        days = Table(session, sail, folder, form, "days", catalog)
+        found += [(form, *one) for one in _by_column(days)]
     for name, said in DELTA.items():
         table = Table(session, sail, folder, "delta", name)
         session.sql(f"CREATE TABLE {table.sql} {of_table.format('delta', said)}")

@@ -22,6 +22,7 @@ RENAMES = ("renamed", "names that are given again")
 ROWS = ("append", "append after it", "delete", "update", "merge", "after all")
 HIDDEN = tuple(f"hidden partition by {part}" for part in ("day", "month", "year"))
 EARLY = ("early result", "second one", "whole day", "branch after it")
+BY_COLUMN = "days by a column"
 COMPACTIONS = ("compaction", "compaction of what was changed")
 
 
@@ -48,7 +49,8 @@ def test_tables_that_spark_has_written(tmp_path: Path) -> None:
         timeout=600,
     )
     found = {(table, step): came for table, step, came in json.loads(done.stdout)}
-    expected = {("iceberg", step): "same" for step in (*HIDDEN, *EARLY)}
+    expected = {("iceberg", step): "same" for step in (*HIDDEN, *EARLY, BY_COLUMN)}
+    expected |= {("delta", BY_COLUMN): "same"}
     for table in (*(f"iceberg {name}" for name in ICEBERG), *(f"delta {name}" for name in DELTA)):
         expected |= {(table, step): "same" for step in ROWS}
         expected |= {(table, step): "unchanged" for step in COMPACTIONS}
