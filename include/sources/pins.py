@@ -19,11 +19,11 @@ from forerun.include.sources.delivery import put_together, read_pin, read_with_b
 from forerun.include.sources.files import Listing, SourcePathError, locate
 from forerun.include.sources.formats import format_of
 from forerun.include.sources.listing import completed, data_files, describe_files, said
+from forerun.include.sources.rows.upserts import upserted
 from forerun.include.sources.spool import Spool
 from forerun.include.sources.table_formats import refuse_tables_above
 from forerun.include.sources.tables.compactions import compacted_in
 from forerun.include.sources.unread import refuse_unread
-from forerun.include.sources.upserts import upserted
 from forerun.include.sources.widening import same_type, widens
 from forerun.include.state.layout import numbers, pin_key, pins_folder, source_id
 from forerun.include.state.records import Pin, PinnedFile, encode

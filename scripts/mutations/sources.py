@@ -136,7 +136,7 @@ SOURCES = (
     ),
     Mutation(
         "rewritten rows: what a source lost that only grows is not said",
-        "include/sources/table_difference.py",
+        "include/sources/rows/table_difference.py",
         "if pc.any(pc.less(found[WEIGHT_COLUMN], 0)).as_py():", "if not found.num_rows:",
         suite=("tests/include/sources/test_results_of_reports.py",),
     ),
@@ -146,19 +146,19 @@ SOURCES = (
         suite=("tests/spark/test_csv.py", "-m", "not spark"),
     ),
     Mutation(
-        "upserts: the oldest row of a key", "include/sources/upserts.py",
+        "upserts: the oldest row of a key", "include/sources/rows/upserts.py",
         'aggregate([(by, "max")])', 'aggregate([(by, "min")])', suite=_UPSERTS,
     ),
     Mutation(
-        "upserts: the old row is not taken back", "include/sources/upserts.py",
+        "upserts: the old row is not taken back", "include/sources/rows/upserts.py",
         "come = now if last is None else", "come = now if now else", suite=_UPSERTS,
     ),
     Mutation(
-        "upserts: rows that are equally new", "include/sources/upserts.py",
+        "upserts: rows that are equally new", "include/sources/rows/upserts.py",
         "if found.num_rows > newest.num_rows:", "if False:", suite=_UPSERTS,
     ),
     Mutation(
-        "upserts: NULL in the key", "include/sources/upserts.py",
+        "upserts: NULL in the key", "include/sources/rows/upserts.py",
         "if rows[name].null_count:", "if False:", suite=_UPSERTS,
     ),
 )  # fmt: skip

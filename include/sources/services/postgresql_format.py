@@ -23,20 +23,20 @@ from forerun.include.sources.days import DayColumn
 from forerun.include.sources.files import Asked, Listing, Location, TableVersion
 from forerun.include.sources.parquet.format import ParquetFormat
 from forerun.include.sources.raw import Raw
-from forerun.include.sources.services.postgresql_server import quoted
-from forerun.include.sources.services.postgresql_slot import Mark, changed
-from forerun.include.sources.services.postgresql_table import (
-    OpenTable,
-    open_table,
-    schema_of_table,
-)
-from forerun.include.sources.table_difference import (
+from forerun.include.sources.rows.table_difference import (
     difference,
     only_come,
     pinned_rows,
     repeated,
     weighted,
     with_keys,
+)
+from forerun.include.sources.services.postgresql_server import quoted
+from forerun.include.sources.services.postgresql_slot import Mark, changed
+from forerun.include.sources.services.postgresql_table import (
+    OpenTable,
+    open_table,
+    schema_of_table,
 )
 from forerun.include.state.records import Pin, PinnedFile
 from forerun.include.stores.store import StoredFile

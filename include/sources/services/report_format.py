@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from forerun.include.sources.files import Asked, Listing, Location, TableVersion, locate_file
 from forerun.include.sources.parquet.format import ParquetFormat
 from forerun.include.sources.raw import Raw, Read
-from forerun.include.sources.table_difference import (
+from forerun.include.sources.rows.table_difference import (
     difference,
     only_come,
     pinned_rows,

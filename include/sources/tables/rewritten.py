@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from forerun.include.sources.constants import Constants
 from forerun.include.sources.files import Asked, Listing, Location, locate_file
 from forerun.include.sources.raw import Raw, refuse_changed
-from forerun.include.sources.table_difference import difference, only_come, weighted
+from forerun.include.sources.rows.table_difference import difference, only_come, weighted
 from forerun.include.sources.tables.log import (
     Commit,
     Snapshot,

@@ -16,7 +16,7 @@ from forerun.include.reports.spec import SourceSpec
 from forerun.include.sources.files import Listing, locate_file
 from forerun.include.sources.parquet.old_times import is_by_the_old_calendar
 from forerun.include.sources.raw import Raw
-from forerun.include.sources.table_difference import difference, pinned_rows, weighted
+from forerun.include.sources.rows.table_difference import difference, pinned_rows, weighted
 from forerun.include.sources.texts.text_types import flat_type, schema_of_columns
 from forerun.include.sources.unread import SourceFileError
 from forerun.include.state.records import Pin, PinnedFile

@@ -1,0 +1,1 @@
+"""Rows of sources that are compared: two states of a table, versions of a row."""
