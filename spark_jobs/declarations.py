@@ -10,15 +10,16 @@ that has come since. Bounds in footers are believed there, as an engine does in 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from forerun.include.reports.sources.source_formats import LOGGED
 from forerun.include.state.records import ManifestSource, PinnedFile
 from forerun.planner.contract import SourceInput, decode_plan
-from forerun.planner.contract.plan_v1 import WEIGHT_COLUMN, ForeignKey, ReliedForeignKey
+from forerun.planner.contract.plan_v1 import WEIGHT_COLUMN, ReliedForeignKey
 from forerun.planner.errors import ContractError, ForerunError
+from forerun.spark_jobs.bounds import within_bounds
 from forerun.spark_jobs.changelog import TAKEN_BACK_TOO_OFTEN, goes_too_often
-from forerun.spark_jobs.engine import Frame, quoted
+from forerun.spark_jobs.engine import quoted
 from forerun.spark_jobs.failures import explained
 from forerun.spark_jobs.inputs import read_files
 from forerun.spark_jobs.work import Work
@@ -116,7 +117,8 @@ def _check_foreign_key(work: Work, relied: ReliedForeignKey) -> None:
         return
     came = inputs.files(SourceInput(view=parent.name, source=parent.name, version="delta"))
     keys = read_files(engine, parent, came).selectExpr(*map(quoted, key.parent_columns))
-    within = _within_bounds(keys, key, {c.name: c.type for c in child.columns})
+    kinds = {c.name: c.type for c in child.columns}
+    within = within_bounds(keys, key.parent_columns[0], key.columns[0], kinds[key.columns[0]])
     if within is None:
         return
     there = read_files(engine, child, inputs.base_pins[child.name].files).where(within)
@@ -137,26 +139,6 @@ def _check_foreign_key(work: Work, relied: ReliedForeignKey) -> None:
             hint=f"Deliver rows of {parent.name} no later than what names them, or take the "
             "foreign key out of the report; then clear the day.",
         )
-
-
-_PLAIN = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL", "DATE")
-"""Types whose values can be written into a text as they are printed."""
-
-
-def _within_bounds(keys: Frame, key: ForeignKey, types: Mapping[str, str]) -> str | None:
-    """Return a condition that holds for all children that one of the keys may be meant by, and lets
-    the engine skip others; None if there is no key."""
-    first = quoted(key.parent_columns[0])
-    least, most = keys.selectExpr(
-        f"CAST(min({first}) AS STRING) AS least", f"CAST(max({first}) AS STRING) AS most"
-    ).collect()[0]
-    if least is None:
-        return None
-    kind = types[key.columns[0]]
-    if not kind.upper().startswith(_PLAIN):
-        return "true"
-    mine = quoted(key.columns[0])
-    return f"{mine} BETWEEN CAST('{least}' AS {kind}) AND CAST('{most}' AS {kind})"
 
 
 def _check_weights(work: Work, source: ManifestSource) -> None:

@@ -19,7 +19,7 @@ from forerun.include.state.given_up import GivenUp, record_given_up
 from forerun.include.state.layout import RESULT_FAMILY
 from forerun.include.state.records import ArtifactPartition, CheckRecord, RunCommit, StageRecord
 from forerun.planner.errors import ContractError, ForerunError
-from forerun.spark_jobs.checks import check_result, check_sources
+from forerun.spark_jobs.checks.run_checks import check_result, check_sources
 from forerun.spark_jobs.declarations import check_declarations
 from forerun.spark_jobs.engine import Engine
 from forerun.spark_jobs.failures import StageError, explained

@@ -36,7 +36,7 @@ from forerun.planner.contract import ColumnSpec, ResultOutput
 from forerun.planner.contract.lifted_v1 import LiftedQuery
 from forerun.planner.contract.plan_v1 import DAY_COLUMN
 from forerun.planner.errors import ContractError, ForerunError
-from forerun.spark_jobs.checks import check_result, check_sources
+from forerun.spark_jobs.checks.run_checks import check_result, check_sources
 from forerun.spark_jobs.engine import DayFiles, Engine, describe_schema
 from forerun.spark_jobs.executor import Progress
 from forerun.spark_jobs.failures import explained

@@ -6,7 +6,39 @@ from scripts.mutations.mutation import Mutation
 
 _FOREIGN = "tests/spark/test_foreign_keys.py"
 _DECLARED = "tests/spark/test_declarations.py"
+_STAND_INS = ("tests/spark/test_stand_ins.py", "-m", "not spark")
+_DAY_CHECKS = ("tests/spark/test_day_checks.py",)
 DECLARATIONS = (
+    Mutation(
+        "checks: figures of other rows count as those of the base run's",
+        "spark_jobs/checks/run_checks.py", "if record.pin != source.base_pin:", "if False:",
+        suite=_DAY_CHECKS,
+    ),
+    Mutation(
+        "checks: no run goes on from the figures of an earlier one",
+        "spark_jobs/checks/run_checks.py",
+        "known = _figures_of_base(work, source) if part.name else {}", "known = {}",
+        suite=_DAY_CHECKS,
+    ),
+    Mutation(
+        "checks: a key with NULL is not looked for among earlier ones",
+        "spark_jobs/checks/stand_ins.py", 'f"({within}) OR {null}"', "within",
+        suite=_STAND_INS,
+    ),
+    Mutation(
+        "checks: a condition on rows is left out",
+        "spark_jobs/checks/stand_ins.py", "not given <= _ARGUMENTS or ", "", suite=_STAND_INS,
+    ),
+    Mutation(
+        "checks: a sum forgets what came before",
+        "spark_jobs/checks/stand_ins.py", "values=(*one.values, *then)", "values=one.values",
+        suite=_STAND_INS,
+    ),
+    Mutation(
+        "checks: as many rows as the stand-in has are said to be checked",
+        "spark_jobs/checks/stand_ins.py", "replace(finding, checked=count)", "finding",
+        suite=_STAND_INS,
+    ),
     Mutation(
         "declarations: no run checks them", "spark_jobs/executor.py",
         "        check_declarations(work)\n", "", suite=(_DECLARED,),

@@ -27,7 +27,7 @@ HEAVY = {
     "pysail": ("spark_jobs",),
     "boto3": ("include/stores/s3_store.py",),
     "botocore": ("include/stores/s3_store.py",),
-    "great_expectations": ("spark_jobs/checks.py",),
+    "great_expectations": ("spark_jobs/checks/evaluation.py",),
     "airflow": ("plugins", "dags", "forerun/demo/arrivals.py", "forerun/airflow_policy.py"),
     "pandas": (),
     "duckdb": (),
@@ -74,8 +74,8 @@ ROOMS = {
     ),
     "spark_jobs": (
         "installed", "paths", "engine", "event_recorder", "engines", "changelog", "inputs",
-        "work", "checks", "failures", "declarations", "metrics", "judged", "stages", "executor",
-        "lifted", "application", "cluster_probe", "class_data_job", "run",
+        "work", "bounds", "checks", "failures", "declarations", "metrics", "judged", "stages",
+        "executor", "lifted", "application", "cluster_probe", "class_data_job", "run",
     ),
     "forerun": (
         "airflow_policy", "provider_info", "console", "simulation", "past", "night", "doctors",

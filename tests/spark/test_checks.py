@@ -11,7 +11,7 @@ import pytest
 from forerun.include.days.findings import CheckReport, Finding, encode_checks
 from forerun.include.days.findings_page import render_checks
 from forerun.include.reports.expectations import KNOWN, expect
-from forerun.spark_jobs.checks import evaluate
+from forerun.spark_jobs.checks.evaluation import evaluate
 from forerun.spark_jobs.engines.sail import SailEngine
 
 SQL = (
@@ -99,7 +99,7 @@ def test_statistics_are_not_imported_before_somebody_looks_into_them() -> None:
     script = """
 import sys
 from forerun.include.reports.expectations import expect
-from forerun.spark_jobs.checks import evaluate
+from forerun.spark_jobs.checks.evaluation import evaluate
 from forerun.spark_jobs.engines.sail import start_sail
 engine = start_sail()
 with engine.working_on("checks"):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from forerun.include.reports.expectations import BY_ROW, OF_ALL_ROWS, OF_SCHEMA, Expectation, expect
-from forerun.include.state.records import CheckRecord
+from forerun.include.state.check_figures import CheckFigures
+from forerun.include.state.records import CheckRecord, decode, encode
 from forerun.spark_jobs.engines.sail import SailEngine
 from tests.selection import few
 from tests.spark.days import Day, Sale, publish, save_rows, save_sums
@@ -165,3 +167,44 @@ def test_every_expectation_is_of_one_kind() -> None:
     share = expect("expect_column_values_to_not_be_null", column="a", mostly=0.99)
     assert not share.holds_by_parts
     assert not expect("expect_column_values_to_be_unique", column="a").holds_by_parts
+
+
+SUMS = (
+    expect("expect_column_sum_to_be_between", column="id", max_value=60),
+    expect("expect_column_values_to_be_unique", column="id"),
+)
+
+
+def observed(day: Day, outcomes: tuple[CheckRecord, ...]) -> float:
+    [check] = [one for one in outcomes if one.key.endswith("sales.day.json")]
+    return float(json.loads(day.store.get(check.key))["findings"][0]["observed"])
+
+
+@pytest.mark.parametrize("same_rows", [True, False])
+def test_the_final_run_goes_on_from_figures_of_the_same_rows(
+    day: Day, sail: SailEngine, same_rows: bool
+) -> None:
+    """By figures that are changed on purpose: they are read instead of the rows."""
+    day.deliver([(1, "a", 1), (2, "b", 1)])
+    day.plan_run(1, (save_rows(1), save_sums(1), publish(1)), source_checks=SUMS)
+    [early] = day.do(sail).checks
+    key = early.key.replace(".so-far.json", ".figures.json")
+    known = decode(CheckFigures, day.store.get(key), key)
+    assert [(one.of, one.values) for one in known.figures] == [("sum", ("3",)), ("unique", ())]
+    larger = replace(known.figures[0], values=("33",))
+    pin = known.pin if same_rows else "pins/others.json"
+    day.store.put(key, encode(replace(known, figures=(larger,), pin=pin)))
+    day.deliver([(5, "b", 1)])
+    day.plan_run(2, (save_rows(2), save_sums(2), publish(2)), final=True, source_checks=SUMS)
+    assert observed(day, day.do(sail).checks) == (38 if same_rows else 8)
+
+
+def test_a_day_that_has_no_figures_yet_is_read_whole(day: Day, sail: SailEngine) -> None:
+    """As one that a former version has begun."""
+    day.deliver([(1, "a", 1), (2, "b", 1)])
+    day.plan_run(1, (save_rows(1), save_sums(1), publish(1)), source_checks=SUMS)
+    [early] = day.do(sail).checks
+    day.store.delete(early.key.replace(".so-far.json", ".figures.json"))
+    day.deliver([(5, "b", 1)])
+    day.plan_run(2, (save_rows(2), save_sums(2), publish(2)), final=True, source_checks=SUMS)
+    assert observed(day, day.do(sail).checks) == 8

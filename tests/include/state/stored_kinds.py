@@ -7,6 +7,7 @@ from pathlib import Path
 
 from forerun.include.runs.fitted_prices import FittedPrices
 from forerun.include.state import (
+    check_figures,
     cluster_report,
     failure,
     fence,
@@ -23,6 +24,7 @@ from forerun.planner.contract.lifted_v1 import LiftedQuery, decode_lifted, encod
 
 GOLDENS = Path(__file__).resolve().parents[2] / "goldens"
 RECORDS: dict[str, type] = {
+    "CheckFigures": check_figures.CheckFigures,
     "Claim": records.Claim,
     "ClusterReport": cluster_report.ClusterReport,
     "Failure": failure.Failure,
