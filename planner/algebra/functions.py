@@ -6,6 +6,9 @@ with it is never kept between runs.
 
 from __future__ import annotations
 
+import re
+from decimal import Decimal
+
 from forerun.planner.algebra.nested import nested_type
 from forerun.planner.algebra.types import (
     BIGINT,
@@ -165,16 +168,23 @@ def _rounded(
 ) -> DataType:
     if first.name != "DECIMAL":
         return first if first.is_numeric else UNKNOWN
-    text = constants[1] if len(constants) > 1 else "0"
-    if len(types) > 1 and text is None:
+    places = _as_int(constants[1], types[1]) if len(types) > 1 and len(constants) > 1 else 0
+    if places is None:
         return UNKNOWN
-    places = int(text or "0")
     integral = first.precision - first.scale + 1
     if places < 0:
         # Spark keeps as many integral digits as the rounding needs, and no scale.
         return decimal(min(MAX_PRECISION, max(integral, -places + 1)), 0)
     scale = min(first.scale, places)
     return decimal(min(MAX_PRECISION, integral + scale), scale)
+
+
+def _as_int(text: str | None, type_: DataType) -> int | None:
+    """Return the INT that Spark casts a constant to; None if there is none, or it cannot."""
+    number = (text or "").strip()
+    if not re.fullmatch(r"[+-]?\d+" if type_ == STRING else r"[+-]?\d+(\.\d*)?", number):
+        return None
+    return int(Decimal(number))
 
 
 def _remainder(types: tuple[DataType, ...]) -> DataType:

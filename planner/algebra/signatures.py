@@ -107,7 +107,7 @@ vsdtn: date day dayname dayofmonth dayofweek dayofyear hour last_day minute mont
 vsx: base64 binary crc32 kll_sketch_get_n_bigint kll_sketch_get_n_double kll_sketch_get_n_float
     kll_sketch_to_string_bigint kll_sketch_to_string_double kll_sketch_to_string_float md5 sha
     sha1
-vil: bit_and bit_or bit_xor kll_sketch_agg_bigint timestamp_micros timestamp_millis
+vil: bit_and bit_or bit_xor kll_sketch_agg_bigint timestamp_micros timestamp_millis uuid
 va: array_compact array_distinct array_max array_min array_size arrays_zip shuffle sort_array
 vs: collation json_array_length json_object_keys mask parse_json soundex str_to_map try_parse_json
 vx: hll_sketch_estimate hll_union_agg kll_merge_agg_bigint kll_merge_agg_double
@@ -178,6 +178,8 @@ ap*vbilecsxdtmwapr: element_at try_element_at
 vilecs*vbilecsxdtmw: elt from_unixtime
 vbilecsxdtmw*vbilecsxdtmwapr: format_string printf
 p*vbilecsxdtmwapr: map_contains_key
+vapr*p: to_json
+vr*p: to_csv to_xml
 vbilecsxdtmwapr*vbilecsxdtmwar: max_by min_by
 v*vs: try_variant_get variant_get
 vsdt*vilecs: add_months
@@ -222,7 +224,7 @@ vs: array_join
 """
 """Kinds of the third argument: the functions, called with three."""
 _CONSTANT = """
-0: date_part datepart rand randn random schema_of_csv schema_of_json schema_of_xml stack
+0: date_part datepart rand randn random schema_of_csv schema_of_json schema_of_xml stack uuid
 1: any_value approx_count_distinct approx_percentile approx_top_k
     approx_top_k_accumulate bround ceil ceiling collate first first_value
     floor from_csv from_json from_xml histogram_numeric last last_value listagg mode percentile

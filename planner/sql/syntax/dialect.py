@@ -56,16 +56,26 @@ def _check_tokens(text: QueryText, sql: str, tokens: list[Token]) -> None:
             hint = "write X'1F' for bytes; a number has no such form, and Spark takes it for a name"
             raise text.error_at(token.start, "a number to the base of 16", hint)
     if tokens[-1].token_type is TokenType.ALIAS:
-        raise text.error_at(tokens[-1].start, "AS without a name")
+        raise _as_a_name(text, tokens[-1])
     for before, after in pairwise(tokens):
-        if before.token_type is TokenType.ALIAS and after.token_type in _NO_ITEM:
-            raise text.error_at(before.start, "AS without a name")
+        if before.token_type is TokenType.ALIAS and after.token_type in _AFTER_ITEM:
+            raise _as_a_name(text, before)
+        if before.token_type in _BEFORE_ITEM and after.token_type is TokenType.ALIAS:
+            raise _as_a_name(text, after)
         if before.token_type is TokenType.COMMA and after.token_type in _NO_ITEM:
             raise text.error_at(before.start, "a comma with nothing after it")
         if before.token_type is TokenType.OVER and after.token_type is TokenType.ALIAS:
             raise text.error_at(after.start, "OVER without a window", "write OVER () or name one")
 
 
+def _as_a_name(text: QueryText, token: Token) -> SqlError:
+    """Return the error for what Spark takes for the name AS, which hardly anybody means."""
+    hint = "write a name after AS and a value before it; a column that is called so is `AS`"
+    return text.unsupported_at(token.start, "AS as a name", hint)
+
+
+_BEFORE_ITEM = frozenset({TokenType.SELECT, TokenType.DISTINCT, TokenType.ALL, TokenType.COMMA})
+_AFTER_ITEM = frozenset({TokenType.FROM, TokenType.R_PAREN, TokenType.WHERE, TokenType.COMMA})
 _NO_ITEM = frozenset({TokenType.FROM, TokenType.R_PAREN, TokenType.WHERE})
 """What no item of a list begins with. sqlglot reads over such a comma, Spark does not."""
 _OPENING = {

@@ -54,6 +54,7 @@ def type_of(expression: str) -> str:
         "INTERVAL 1.5 DAY", "INTERVAL '1-13' YEAR TO MONTH", "INTERVAL '1' DAY TO MONTH", "INTERVAL 'x' HOUR",
         "INTERVAL 3000000000 YEAR", "levenshtein(s, s, x)", "mode(DISTINCT a)", "sum(a) IGNORE NULLS",
         "CASE WHEN NULL THEN 1 END", "a IS ! NULL", "timestampadd('DAY', 1, d)", "f(TABLE t)",
+        "uuid(s)", "uuid('1')", "to_json(map('a', 1), 'x')", "to_csv(named_struct('a', 1), s)",
     ],
 )  # fmt: skip
 def test_expressions(expression):
@@ -72,7 +73,7 @@ def test_expressions(expression):
         "SELECT d FROM t GROUP BY CUBE (d, a) HAVING max(k) > 1 AND a > 1",
         "SELECT d FROM t GROUP BY ROLLUP (d, a) HAVING grouping(a) = 1",
         "SELECT a AS q FROM t GROUP BY ROLLUP (a) HAVING grouping(a) = 0",
-        "SELECT * FROM t CROSS JOIN t u ORDER BY a", "VALUES (1, 'a'), (2, 2)", "SELECT a FROM t AS",
+        "SELECT * FROM t CROSS JOIN t u ORDER BY a", "VALUES (1, 'a'), (2, 2)",
         "SELECT 0x1F FROM t", "SELECT datediff() FROM t", "SELECT overlay(s, s, x) FROM t",
         "SELECT a IN GROUP BY a FROM t", "SELECT sum(a) OVER AS v FROM t", "SELECT substring(s FOR) FROM t",
     ],
@@ -81,6 +82,21 @@ def test_queries(sql):
     with pytest.raises(SqlError) as caught:
         read_query(sql, [SOURCE])
     assert not isinstance(caught.value, UnsupportedSqlError)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT a FROM t AS", "SELECT a AS FROM t", "SELECT AS FROM t", "SELECT AS `a` FROM t",
+        "SELECT DISTINCT AS a FROM t", "SELECT ALL AS a FROM t", "SELECT (a) AS, k FROM t", "SELECT k, AS a FROM t",
+        "SELECT a FROM t AS WHERE a > 0", "SELECT u.a FROM (SELECT a FROM t) AS",
+    ],
+)  # fmt: skip
+def test_as_without_a_name_is_one_to_spark(sql):
+    """Spark takes AS for a name, and whoever wrote it mostly has forgotten one."""
+    with pytest.raises(UnsupportedSqlError, match="AS as a name") as caught:
+        read_query(sql, [SOURCE])
+    assert "name after AS" in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize(
@@ -108,6 +124,10 @@ def test_queries_that_spark_takes(sql):
         ("collect_list(a)", "ARRAY<INT>"), ("NULL AND x", "BOOLEAN"), ("-128Y", "TINYINT"),
         ("lag(a, 1 + 1) OVER (ORDER BY a)", "INT"), ("DATE'2020-1'", "DATE"), ("DATE'today'", "DATE"),
         ("sum(a) OVER (ORDER BY d RANGE INTERVAL 1 DAY PRECEDING)", "BIGINT"),
+        ("round(1.25, 1.5)", "DECIMAL(3,1)"), ("round(1.25, ' 1 ')", "DECIMAL(3,1)"),
+        ("round(1.25, 2L)", "DECIMAL(4,2)"),
+        ("round(1.25, '1_0')", "UNKNOWN"), ("round(1.25, '_b')", "UNKNOWN"), ("uuid(1)", "STRING"),
+        ("to_json(map('a', 1), map('k', 'v'))", "STRING"),
         ("nth_value(a, 2) IGNORE NULLS OVER (ORDER BY a ROWS 2 PRECEDING)", "INT"),
     ],
 )  # fmt: skip
