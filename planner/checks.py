@@ -119,9 +119,10 @@ def _check_sources(request: PlanRequest) -> None:
                 hint=f"Its columns are {', '.join(column.name for column in source.columns)}.",
             )
         _check_foreign_keys(source, {one.name: one for one in request.sources})
-        if len({len(values) for _, values in source.sample}) > 1:
+        lengths = {len(values) for _, values in source.sample}
+        if len(lengths) > 1 or (source.sample_blocks and {sum(source.sample_blocks)} != lengths):
             raise RequestError(
-                f"the columns of the sample of source {source.name} differ in length",
+                f"columns or blocks of the sample of source {source.name} differ in length",
                 hint="A sample is a table: give each column a value for every row, None for NULL.",
             )
 

@@ -72,6 +72,8 @@ class Source:
     ``keys``: sets of columns of which the author or the catalog says that they are unique.
     ``foreign_keys``: of which the author says that a row's parent comes with it or before it.
     ``sample``: rows drawn at random, column by column; of no column or of some, all of one length.
+    ``sample_blocks``: how many of them, one after the other, were drawn from the same part of the
+    source, where rows may be alike; empty if each was drawn by itself.
     ``ordered_by``: the column in whose order the author says that rows come, if any.
     ``panes``: of how many panes its rows are, as of days of a rolling range, where it was verified
     that rows are taken back with all others of their pane; else 0.
@@ -89,6 +91,7 @@ class Source:
     foreign_keys: tuple[SourceForeignKey, ...] = ()
     stats: tuple[tuple[str, ColumnStats], ...] = ()
     sample: tuple[tuple[str, tuple[SampleValue, ...]], ...] = ()
+    sample_blocks: tuple[int, ...] = ()
     ordered_by: str = ""
     panes: int = 0
 

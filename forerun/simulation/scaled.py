@@ -46,6 +46,7 @@ def _larger(source: Source, factor: float) -> Source:
         bytes=round(source.bytes * factor),
         stats=stats,
         sample=(),  # its rows are those of the small table
+        sample_blocks=(),
     )
 
 

@@ -6,7 +6,6 @@ verifies, samples or reads a source asks :func:`format_of`.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
@@ -100,11 +99,10 @@ class SourceFormat(Protocol):
         ...
 
     def blocks(
-        self, file: PinnedFile, columns: Sequence[str], count: int, chance: random.Random
+        self, file: PinnedFile, columns: Sequence[str], places: Sequence[int]
     ) -> list[tuple[pa.Table, int]]:
-        """``count`` parts of the file drawn at random, each with a chance in proportion to its
-        rows, and how often it was drawn: those of ``columns``, in any case, that the file has,
-        under the names given.
+        """The parts of the file in which the rows with these numbers are, and how many of them are
+        in each: those of ``columns``, in any case, that the file has, under the names given.
 
         A format that cannot read a part of a file without the rest gives none: there is no sample.
         """

@@ -1,15 +1,16 @@
 """A few rows of a source drawn at random, for the planner to count predicates in.
 
-Files and row groups are drawn with a chance in proportion to their rows, then rows evenly within
-the row group: each row of the source is equally likely. Rows of one row group may be alike, so
-these rows know less than as many that were drawn one by one, which would read every row group
-(Olken and Rotem 1995, "Random sampling from databases", on what a block of rows is worth).
+Row groups are drawn in equal steps over all rows, from a random first one, then rows evenly within
+each: every row of the source is equally likely, and a column that is sorted by arrival is met all
+along (systematic sampling: Cochran 1977, "Sampling techniques", chapter 8). Rows of one row group
+may be alike, so these rows know less than as many that were drawn one by one, which would read
+every row group (Olken and Rotem 1995, "Random sampling from databases", on what a block of rows is
+worth). So it is told which of them come from one.
 """
 
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
@@ -28,14 +29,21 @@ from forerun.planner.errors import ForerunError
 from forerun.planner.request import SampleValue, Source
 from forerun.planner.sampling import Filtered
 
-BLOCKS = 8
+BLOCKS = 16
 """Row groups that are read at most: a row group is 64 to 128 MB of all columns by default."""
 
 BY_DEFAULT = 2_000
 """Rows that are drawn where nobody says how many, of a source with a filter that is guessed: they
 know a share of a tenth to within 7 percent of itself."""
 
-Sampled = tuple[tuple[str, tuple[SampleValue, ...]], ...]
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Rows that were drawn, column by column; and how many of them, one after the other, come from
+    the same row group."""
+
+    values: tuple[tuple[str, tuple[SampleValue, ...]], ...] = ()
+    blocks: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +56,7 @@ class Drawable:
     changelog: bool = False
     source_format: str = "parquet"
 
-    def draw(self, filtered: Filtered) -> Sampled:
+    def draw(self, filtered: Filtered) -> Drawn:
         """Draw the columns that are filtered."""
         rows = self.rows if self.rows is not None else BY_DEFAULT if filtered.guessed else 0
         return draw(
@@ -64,9 +72,10 @@ def with_samples(
     sources: Sequence[Source], drawable: Mapping[str, Drawable], filtered: Mapping[str, Filtered]
 ) -> tuple[Source, ...]:
     """Return the sources with samples of those that are filtered."""
+    drawn = {name: drawable[name].draw(one) for name, one in filtered.items()}
     return tuple(
-        replace(one, sample=drawable[one.name].draw(filtered[one.name]))
-        if one.name in filtered
+        replace(one, sample=drawn[one.name].values, sample_blocks=drawn[one.name].blocks)
+        if one.name in drawn
         else one
         for one in sources
     )
@@ -80,7 +89,7 @@ def draw(
     changelog: bool = False,
     source_format: str = "parquet",
     seed: str = "",
-) -> Sampled:
+) -> Drawn:
     """About ``rows`` rows of the files: the values of ``columns``, but those of types that are
     neither numbers, texts, truths nor times. Equal files give equal rows.
 
@@ -89,23 +98,37 @@ def draw(
     """
     filled = [file for file in files if file.rows]
     if not filled or not columns or rows < 1:
-        return ()
+        return Drawn()
     chance = random.Random("".join((seed, *(f"{f.uri} {f.identity} " for f in filled))))
-    weights = [file.rows for file in filled]
     reader, read = format_of(source_format), [*columns, *([WEIGHT_COLUMN] if changelog else [])]
-    drawn = Counter(chance.choices(range(len(filled)), weights, k=BLOCKS))
     wanted = -(-rows // BLOCKS)
     parts: list[pa.Table] = []
     try:
-        for place, count in sorted(drawn.items()):
-            blocks = reader.blocks(filled[place], read, count, chance)
-            whole = [(_with_constants(part, filled[place], read), n) for part, n in blocks]
+        for file, places in _in_equal_steps(filled, chance):
+            blocks = reader.blocks(file, read, places)
+            whole = [(_with_constants(part, file, read), n) for part, n in blocks]
             parts += _rows(whole, wanted, chance, changelog)
         together = pa.concat_tables(parts, promote_options="permissive")
     except (ForerunError, pa.ArrowException, OSError, EOFError):
-        return ()  # types that do not go together, too
+        return Drawn()  # types that do not go together, too
     found = ((n, _values(together.column(n))) for n in columns if n in together.column_names)
-    return tuple((name, values) for name, values in found if values is not None)
+    values = tuple((name, values) for name, values in found if values is not None)
+    return Drawn(values, tuple(part.num_rows for part in parts) if values else ())
+
+
+def _in_equal_steps(
+    files: Sequence[PinnedFile], chance: random.Random
+) -> Iterator[tuple[PinnedFile, list[int]]]:
+    """Yield :data:`BLOCKS` places in equal steps over all rows, from a random first one: the files,
+    each with the numbers of the rows that lie there."""
+    total, first = sum(file.rows for file in files), chance.random()
+    steps = [int((number + first) * total / BLOCKS) for number in range(BLOCKS)]
+    before = 0
+    for file in files:
+        places = [step - before for step in steps if before <= step < before + file.rows]
+        before += file.rows
+        if places:
+            yield file, places
 
 
 def _with_constants(part: pa.Table, file: PinnedFile, columns: Sequence[str]) -> pa.Table:

@@ -235,7 +235,8 @@ def _sample(source: Source, scan: Scan) -> Sample | None:
     drawn = dict(source.sample)
     columns = {c.id: drawn[c.name] for c in scan.scanned if c.name in drawn}
     size = len(next(iter(drawn.values()), ()))
-    return Sample(size, columns) if size else None
+    blocks = [number for number, rows in enumerate(source.sample_blocks) for _ in range(rows)]
+    return Sample(size, columns, blocks) if size else None
 
 
 def _unknown(type_: DataType, rows: float) -> ColumnEstimate:

@@ -33,6 +33,8 @@ Value = SampleValue | tuple[SampleValue, ...]
 Values = Sequence[Value]
 _FEW = 5
 """Values that were drawn once have to be at most one in so many."""
+_FEWEST_BLOCKS = 2
+"""Of one block nothing says how it differs from others."""
 
 
 class _NotEvaluatedError(Exception):
@@ -41,10 +43,12 @@ class _NotEvaluatedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """``size`` rows; the values of columns, by their ids: those that were drawn."""
+    """``size`` rows; the values of columns, by their ids: those that were drawn; and the number of
+    the block that each row was drawn from, nothing if each was drawn by itself."""
 
     size: int
     columns: Mapping[ColumnId, Values]
+    blocks: Sequence[int] = ()
 
     def through(self, predicate: Scalar) -> Passed:
         """Count what passes the predicate, conjunct by conjunct."""
@@ -65,7 +69,7 @@ class Sample:
         except (_NotEvaluatedError, ArithmeticError, DecimalException, TypeError, ValueError):
             return None
         rest = {id_: list(compress(values, holds)) for id_, values in self.columns.items()}
-        return Sample(sum(holds), rest)
+        return Sample(sum(holds), rest, list(compress(self.blocks, holds)))
 
     def elements(self, array: Scalar, made: ColumnId, *, outer: bool) -> Sample | None:
         """A row for each element of an array that is computed of each row, the element in ``made``;
@@ -80,7 +84,8 @@ class Sample:
             return None
         pairs = [(n, value) for n, one in enumerate(found) for value in one or nothing]
         columns = {id_: [values[n] for n, _ in pairs] for id_, values in self.columns.items()}
-        return Sample(len(pairs), {**columns, made: [value for _, value in pairs]})
+        blocks = [self.blocks[n] for n, _ in pairs] if self.blocks else ()
+        return Sample(len(pairs), {**columns, made: [value for _, value in pairs]}, blocks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +132,18 @@ def share(of: Sample, passed: Sample, guess: float) -> float:
 
 def error(of: Sample, passed: Sample) -> float:
     """The standard deviation of the logarithm of the odds to pass (half a row is added to each
-    side, after Haldane and Anscombe)."""
-    return math.sqrt(1.0 / (passed.size + 0.5) + 1.0 / (of.size - passed.size + 0.5))
+    side, after Haldane and Anscombe); at least what the shares of blocks differ by, since rows of
+    one block may be alike (Cochran 1977, section 9A.1: the ratio estimate of clusters)."""
+    ours, others = passed.size + 0.5, of.size - passed.size + 0.5
+    by_rows = math.sqrt(1.0 / ours + 1.0 / others)
+    rows, through = Counter(of.blocks), Counter(passed.blocks)
+    if len(rows) < _FEWEST_BLOCKS:
+        return by_rows
+    mean = passed.size / of.size
+    squares = sum((through[block] - mean * count) ** 2 for block, count in rows.items())
+    deviation = math.sqrt(squares * len(rows) / (len(rows) - 1)) / of.size
+    share = ours / (ours + others)
+    return max(by_rows, deviation / (share * (1.0 - share)))
 
 
 def _evaluate(scalar: Scalar, sample: Sample) -> Values:

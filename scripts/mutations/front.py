@@ -25,6 +25,16 @@ FRONT = (
         "if once * _FEW > there:", "if False:", suite=("tests/planner/stats",),
     ),
     Mutation(
+        "samples: rows of one row group count as drawn by themselves", "planner/stats/sample.py",
+        "max(by_rows, deviation / (share * (1.0 - share)))", "by_rows",
+        suite=("tests/planner/stats",),
+    ),
+    Mutation(
+        "samples: all row groups are near the first one", "include/sources/samples.py",
+        "(number + first) * total / BLOCKS", "first * total",
+        suite=("tests/include/sources/test_samples.py",),
+    ),
+    Mutation(
         "functions: what reaches into the JVM is called", "planner/algebra/spark_functions.py",
         "    return kind in REFUSED\n", "    return False\n",
     ),

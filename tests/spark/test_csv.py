@@ -76,7 +76,7 @@ def test_rows_and_what_is_known_of_values_are_those_of_the_copy(tmp_path: Path) 
     assert known["d"] == ("DATE", "2026-01-02", "2026-01-03", 1)
     assert known["n"] == ("DECIMAL(10,2)", "-2.25", "1.50", 1)
     assert [known[name][3] for name in "tbf"] == [2, 1, 1]
-    assert draw((file,), ["k"], 24, source_format="csv")
+    assert draw((file,), ["k"], 24, source_format="csv").values
 
 
 def test_a_file_with_a_header_alone_has_no_rows(tmp_path: Path) -> None:

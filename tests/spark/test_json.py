@@ -73,7 +73,7 @@ def test_what_is_known_of_values_and_a_sample_come_from_the_copy(tmp_path: Path)
     assert (file.rows, file.origin) == (3, f"file://{tmp_path}/in/1.jsonl")
     known = {c.name: (c.minimum, c.maximum, c.nulls) for c in file.columns}
     assert (known["k"], known["n"]) == (("-7", "3", 0), ("-2.25", "1.50", 1))
-    assert draw((file,), ["k"], 24, source_format="json")
+    assert draw((file,), ["k"], 24, source_format="json").values
     assert arrived_rows(source(tmp_path), DAY) == 3
 
 

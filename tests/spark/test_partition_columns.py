@@ -135,7 +135,7 @@ def test_a_declaration_that_cannot_be_is_refused(tmp_path: Path) -> None:
 def test_samples_have_the_columns_of_folders(tmp_path: Path) -> None:
     deliver(tmp_path, "p=1/q=x", k=[1, 1])
     spec = source(tmp_path, p="INT", q="STRING")
-    found = dict(draw(pinned(tmp_path, spec).files, ["k", "p", "q"], 24))
+    found = dict(draw(pinned(tmp_path, spec).files, ["k", "p", "q"], 24).values)
     assert {name: set(values) for name, values in found.items()} == {
         "k": {Decimal(1)}, "p": {Decimal(1)}, "q": {"x"},
     }  # fmt: skip

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import random
+import itertools
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -64,7 +65,7 @@ class ParquetFormat:
         return spread_digest(handle, size, tail)
 
     def blocks(
-        self, file: PinnedFile, columns: Sequence[str], count: int, chance: random.Random
+        self, file: PinnedFile, columns: Sequence[str], places: Sequence[int]
     ) -> list[tuple[pa.Table, int]]:
         """Row groups: 64 to 128 MB of all columns by default."""
         import pyarrow.parquet as pq
@@ -72,9 +73,10 @@ class ParquetFormat:
         location = locate_file(file.uri)
         with location.store.open(location.key) as handle, pq.ParquetFile(handle) as parquet:
             sizes = [parquet.metadata.row_group(g).num_rows for g in range(parquet.num_row_groups)]
+            ends = list(itertools.accumulate(sizes))
             names = {name.lower(): name for name in parquet.schema_arrow.names}
             wanted = {names[c.lower()]: c for c in columns if c.lower() in names}
-            drawn = Counter(chance.choices(range(len(sizes)), sizes, k=count))
+            drawn = Counter(min(bisect_right(ends, at), len(ends) - 1) for at in places)
             found = []
             for group, times in sorted(drawn.items()):
                 table = parquet.read_row_group(group, columns=list(wanted))

@@ -11,7 +11,7 @@ import pytest
 
 from forerun.planner.algebra.relational import Filter
 from forerun.planner.algebra.scalar import TRUE, Ref, conjuncts
-from forerun.planner.algebra.types import BIGINT, DATE, DOUBLE, STRING
+from forerun.planner.algebra.types import BIGINT, DATE, DOUBLE, STRING, Column
 from forerun.planner.api import plan
 from forerun.planner.errors import RequestError
 from forerun.planner.request import (
@@ -25,7 +25,7 @@ from forerun.planner.request import (
 from forerun.planner.sampling import filtered_sources
 from forerun.planner.sql.frontend import read_query
 from forerun.planner.stats.estimate import Estimator
-from forerun.planner.stats.sample import Sample, distinct_values
+from forerun.planner.stats.sample import Sample, distinct_values, error
 from tests.planner.scalars import call, literal
 from tests.planner.starts import CHEAP_RUNS
 
@@ -245,3 +245,47 @@ def test_values_that_are_counted_and_arrays_that_are_computed_ask_for_a_sample()
     ):
         assert filtered_sources(sql, (SALES,)) == {"sales": (columns, True)}
     assert filtered_sources("SELECT n, sum(same) AS s FROM sales GROUP BY n", (SALES,)) == {}
+
+
+def deviation(shares: list[float], each: int) -> tuple[float, float]:
+    """What a sample of blocks that pass so many of their rows is said to deviate by, in odds: with
+    blocks, and as if each row had been drawn by itself."""
+    values = [n < share * each for share in shares for n in range(each)]
+    blocks = [number for number in range(len(shares)) for _ in range(each)]
+    column = {1: values}
+    whole = Sample(len(values), column, blocks)
+    passed = Sample(sum(values), {}, [b for b, v in zip(blocks, values, strict=True) if v])
+    rows_alone = replace(whole, blocks=()), replace(passed, blocks=())
+    return error(whole, passed), error(*rows_alone)
+
+
+def test_rows_of_blocks_that_differ_are_doubted_by_the_blocks():
+    """Of ten row groups one passes: the share is 0.1, give or take 0.1."""
+    by_blocks, by_rows = deviation([1.0] + [0.0] * 9, 100)
+    assert by_rows == pytest.approx(0.105, abs=0.01)
+    assert by_blocks == pytest.approx(0.1 / (0.1 * 0.9), rel=0.02)
+
+
+def test_rows_of_blocks_that_are_alike_are_not():
+    by_blocks, by_rows = deviation([0.1] * 10, 100)
+    assert by_blocks == by_rows
+
+
+def test_one_block_says_nothing_of_others():
+    by_blocks, by_rows = deviation([0.1], 100)
+    assert by_blocks == by_rows
+
+
+def test_blocks_follow_the_rows_that_pass():
+    sample = Sample(4, {1: [Decimal(n) for n in (1, 5, 5, 2)]}, [0, 0, 1, 1])
+    passed = sample.where(call("=", Ref(Column(1, "n", BIGINT)), literal("5", BIGINT)))
+    assert passed is not None
+    assert passed.blocks == [0, 1]
+
+
+def test_blocks_that_are_not_of_all_rows_are_refused():
+    wrong = replace(SAMPLED, sample_blocks=(ROWS, 1))
+    with pytest.raises(RequestError, match="blocks of the sample"):
+        plan(
+            PlanRequest(report="r", sql="SELECT n FROM sales", sources=(wrong,), points=CHEAP_RUNS)
+        )
