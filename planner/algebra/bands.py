@@ -2,9 +2,10 @@
 AND a.at + 10``.
 
 A band is read from two comparisons of the same two columns, each with a constant added to one of
-them. Columns are whole numbers, dates or timestamps; distances are whole numbers of their
-:class:`CountingUnit`. What is read is never narrower than what the comparisons say: ``<`` is read
-as ``<=``, and days that are added to a timestamp may be longer or shorter by a change of clocks.
+them. Columns are whole numbers, DECIMALs of up to 18 digits, dates or timestamps; distances are
+whole numbers of their :class:`CountingUnit`. What is read is never narrower than what the
+comparisons say: ``<`` is read as ``<=``, and days that are added to a timestamp may be longer or
+shorter by a change of clocks.
 """
 
 from __future__ import annotations
@@ -12,16 +13,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 
+from forerun.planner.algebra.functions import decimal_result
 from forerun.planner.algebra.scalar import Call, Literal, Ref, Scalar, walk
-from forerun.planner.algebra.types import BIGINT, INT, Column, DataType
+from forerun.planner.algebra.types import BIGINT, INT, Column, DataType, decimal
 
 
 @dataclass(frozen=True, slots=True)
 class CountingUnit:
     """A way to count the values of a type in whole numbers: ``function`` makes a BIGINT of a value
-    (empty: it is a number already), which grows with it; ``per`` of them are one on the number line
-    of statistics, where dates and timestamps are days."""
+    (empty: it is a number already, of which the last of its digits counts), which grows with it;
+    ``per`` of them are one on the number line of statistics, where dates and timestamps are days.
+    """
 
     function: str
     returns: DataType
@@ -42,6 +46,9 @@ _UNITS = {
     "DATE": CountingUnit("unix_date", INT, 1),
     "TIMESTAMP": CountingUnit("unix_micros", BIGINT, _DAY),
 }
+_MOST_DIGITS = 18
+"""A DECIMAL of so many digits is a BIGINT without its point, and times any power of ten that it
+takes to get there it has 38 digits at most."""
 _MOST_DAYS = 4_000_000
 """More days than there are between the dates of Spark, so no sum of dates wraps around."""
 
@@ -68,7 +75,11 @@ class Band:
 
 def unit_of(type_: DataType) -> CountingUnit | None:
     """Return how a type is counted, None if it is not."""
-    return CountingUnit("", type_, 1) if type_.is_integer else _UNITS.get(type_.name)
+    if type_.is_integer:
+        return CountingUnit("", type_, 1)
+    if type_.name == "DECIMAL" and type_.precision <= _MOST_DIGITS:
+        return CountingUnit("", type_, 10**type_.scale)
+    return _UNITS.get(type_.name)
 
 
 def counted(column: Column) -> Scalar:
@@ -80,6 +91,9 @@ def counted(column: Column) -> Scalar:
     value: Scalar = Ref(column)
     if unit.function:
         value = Call(unit.function, (value,), unit.returns)
+    elif column.type.scale:
+        tens = Literal(str(unit.per), decimal(column.type.scale + 1, 0))
+        value = Call("*", (value, tens), decimal_result("*", column.type, tens.type))
     return value if value.type == BIGINT else Call("cast", (value,), BIGINT)
 
 
@@ -128,15 +142,12 @@ def bands(parts: Iterable[Scalar]) -> tuple[Band, ...]:
     highs: dict[tuple[Column, Column], int] = {}
     read: dict[frozenset[Column], list[Scalar]] = {}
     for part in parts:
-        found = _bound(part)
-        if found is None:
-            continue
-        one, other, most = found
-        read.setdefault(frozenset({one, other}), []).append(part)
-        if one.id < other.id:
-            lows[one, other] = max(-most, lows.get((one, other), -most))
-        else:
-            highs[other, one] = min(most, highs.get((other, one), most))
+        for one, other, most in _bounds(part):
+            read.setdefault(frozenset({one, other}), []).append(part)
+            if one.id < other.id:
+                lows[one, other] = max(-most, lows.get((one, other), -most))
+            else:
+                highs[other, one] = min(most, highs.get((other, one), most))
     both = sorted(lows.keys() & highs.keys(), key=lambda pair: (pair[0].id, pair[1].id))
     made = (Band(*p, lows[p], highs[p], frozenset(read[frozenset(p)])) for p in both)
     return tuple(band for band in made if band.low <= band.high and _is_sure(band))
@@ -157,30 +168,61 @@ _COMPARISONS = {"<": False, "<=": False, ">": True, ">=": True}
 """Comparisons, and whether the greater side stands first."""
 
 
-def _bound(part: Scalar) -> Bound | None:
+def _bounds(part: Scalar) -> tuple[Bound, ...]:
+    """Return what a comparison says of how far two columns are apart."""
     if not isinstance(part, Call) or part.name not in _COMPARISONS:
-        return None
+        return ()
     smaller, greater = reversed(part.args) if _COMPARISONS[part.name] else part.args
-    match smaller, greater:
-        case Call("datediff", (Ref(one), Ref(other))), Literal():
-            return _of_days(one, other, _whole(greater))
-        case Literal(), Call("datediff", (Ref(one), Ref(other))):
-            least = _whole(smaller)
-            return _of_days(other, one, None if least is None else -least)
-    one_, other_ = _shifted(smaller), _shifted(greater)
-    if one_ is None or other_ is None or (one_.moved and other_.moved):
-        return None
-    if one_.column == other_.column or not _alike(one_.column.type, other_.column.type):
-        return None
-    return one_.column, other_.column, other_.most - one_.least
+    match _widened(smaller), _widened(greater):
+        case Call("abs", (distance,)), Literal() as by:
+            return tuple(
+                bound for one, other, most in _apart(distance, by)
+                for bound in ((one, other, most), (other, one, most))
+            )  # fmt: skip
+        case Call() as distance, Literal() as by:
+            return _apart(distance, by)
+        case Literal() as by, Call() as distance:
+            return tuple((other, one, -least) for one, other, least in _apart(distance, by))
+    one, other = _shifted(smaller), _shifted(greater)
+    if one is None or other is None or (one.moved and other.moved):
+        return ()
+    if one.column == other.column or not _alike(one.column.type, other.column.type):
+        return ()
+    return ((one.column, other.column, other.most - one.least),)
 
 
-def _of_days(one: Column, other: Column, most: int | None) -> Bound | None:
-    dates = one.type.name == other.type.name == "DATE" and one != other
-    return (one, other, most) if dates and most is not None else None
+def _widened(value: Scalar) -> Scalar:
+    """Return what is widened to a DECIMAL of as many digits behind the point, or the value."""
+    match value:
+        case Call("cast", (of,), type_) if type_.name == of.type.name == "DECIMAL":
+            return of if _alike(of.type, type_) and type_.precision >= of.type.precision else value
+    return value
+
+
+def _apart(distance: Scalar, by: Literal) -> tuple[Bound, ...]:
+    """Return the bound that a distance of two columns, the first minus the second, is at most a
+    number; nothing if it is the distance of none, or the number has no place in their unit.
+    Differences of whole numbers may wrap around, so they are none."""
+    match _widened(distance):
+        case Call("datediff", (Ref(one), Ref(other))) if one.type.name == other.type.name == "DATE":
+            number = _whole(by)
+        case Call("-", (left, right), type_) if type_.name == "DECIMAL":
+            match _widened(left), _widened(right):
+                case Ref(one), Ref(other) if _alike(one.type, type_) and _alike(other.type, type_):
+                    number = _in_last_digits(by, type_.scale)
+                case _:
+                    return ()
+        case _:
+            return ()
+    if one == other or number is None or unit_of(one.type) is None or unit_of(other.type) is None:
+        return ()
+    return ((one, other, number),)
 
 
 def _alike(one: DataType, other: DataType) -> bool:
+    """Return whether values of the two types are counted in the same unit."""
+    if one.name == other.name == "DECIMAL":
+        return one.scale == other.scale
     return (one.is_integer and other.is_integer) or one == other
 
 
@@ -195,6 +237,7 @@ class _Shifted:
 
 
 def _shifted(value: Scalar) -> _Shifted | None:
+    value = _widened(value)
     match value:
         case Ref(column) if unit_of(column.type) is not None:
             return _Shifted(column)
@@ -218,6 +261,8 @@ def _shifted(value: Scalar) -> _Shifted | None:
 def _length(by: Literal, of: DataType) -> int | None:
     """Return a constant that is added to a value of a type in the unit of the type, None if it is
     not constant in it."""
+    if of.name == "DECIMAL":
+        return _in_last_digits(by, of.scale)
     number = _whole(by)
     if number is None or of.is_integer:
         return number if by.type.is_integer else None
@@ -225,6 +270,14 @@ def _length(by: Literal, of: DataType) -> int | None:
         return number if by.type.is_integer or by.type.name == "INTERVAL DAY" else None
     long = _LENGTHS.get(by.type.name) if of.name == "TIMESTAMP" else None
     return None if long is None else number * long
+
+
+def _in_last_digits(by: Literal, scale: int) -> int | None:
+    """Return a number in units of the last of so many digits behind the point, if it is whole."""
+    if not (by.type.is_integer or by.type.name == "DECIMAL") or by.text is None:
+        return None
+    number = Decimal(by.text).scaleb(scale)
+    return int(number) if number == int(number) else None
 
 
 def _whole(literal: Literal) -> int | None:

@@ -116,6 +116,16 @@ RULES = (
         suite=("tests/planner/algebra/test_bands.py",),
     ),
     Mutation(
+        "bands: DECIMALs of other digits behind the point are counted alike",
+        "planner/algebra/bands.py", "        return one.scale == other.scale\n",
+        "        return True\n", suite=("tests/planner/algebra/test_bands.py",),
+    ),
+    Mutation(
+        "bands: a distance is taken the other way round", "planner/algebra/bands.py",
+        "tuple((other, one, -least) for", "tuple((one, other, least) for",
+        suite=("tests/planner/algebra/test_bands.py",),
+    ),
+    Mutation(
         "bands: sums that may wrap around are read", "planner/algebra/bands.py",
         "return band.low <= 0 <= band.high", "return True",
         suite=("tests/planner/algebra/test_bands.py",),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from datetime import date, datetime, timedelta
+from decimal import Decimal
 
 import pytest
 
@@ -16,7 +17,10 @@ from tests.properties.execute import Day, request_of, run_case
 from tests.properties.sessions import spark_session
 
 RUNS, DAYS = 3, 16
-COLUMNS = (("k", "BIGINT"), ("i", "INT"), ("d", "DATE"), ("t", "TIMESTAMP"), ("v", "INT"))
+COLUMNS = (
+    ("k", "BIGINT"), ("i", "INT"), ("d", "DATE"), ("t", "TIMESTAMP"), ("v", "INT"),
+    ("m", "DECIMAL(18,2)"),
+)  # fmt: skip
 BANDS = (
     "b.k BETWEEN a.k - 2 AND a.k + 3",
     "b.k >= a.i - 1 AND b.k < a.i + 1",
@@ -25,6 +29,10 @@ BANDS = (
     "datediff(b.d, a.d) BETWEEN 1 AND 3",
     "b.t BETWEEN a.t AND a.t + INTERVAL 2 HOURS",
     "b.t BETWEEN a.t - INTERVAL 1 DAY AND a.t - INTERVAL 5 MINUTES",
+    "b.m BETWEEN a.m - 0.05 AND a.m + 1",
+    "b.m > a.m + 0.5 AND b.m <= a.m + 2.25",
+    "abs(a.m - b.m) < 0.75",
+    "abs(datediff(b.d, a.d)) <= 2",
 )
 EDGES = (2**63 - 9, 2**63 - 10, -(2**63) + 9, -(2**63) + 10)
 """Numbers near the largest: what is added to them by the queries themselves still fits."""
@@ -57,6 +65,12 @@ def day(seed: int) -> Case:
             date(2026, 3, rng.randint(25, 31)),
             moment,
             rng.randrange(5),
+            Decimal(
+                rng.choice((10**18 - 1, 1 - 10**18))
+                if number in EDGES
+                else rng.randrange(-400, 400)
+            )
+            / 100,
         )
         return tuple(None if rng.random() < 0.1 else value for value in values)
 

@@ -20,6 +20,10 @@ COLUMNS = {
     "t": "TIMESTAMP",
     "n": "TIMESTAMP_NTZ",
     "f": "DOUBLE",
+    "m": "DECIMAL(9,2)",
+    "o": "DECIMAL(18,2)",
+    "r": "DECIMAL(18,4)",
+    "w": "DECIMAL(19,2)",
 }
 MINUTE, DAY, CLOCKS = 60_000_000, 86_400_000_000, 30 * 3_600_000_000
 READ = {
@@ -32,6 +36,14 @@ READ = {
     "b.d > a.d + 2 AND b.d <= a.d + INTERVAL 2 WEEKS": ("d", "d", 2, 14),
     "datediff(b.d, a.d) BETWEEN -3 AND 4": ("d", "d", -3, 4),
     "3 >= datediff(a.d, b.d) AND 4 >= datediff(b.d, a.d)": ("d", "d", -3, 4),
+    "b.m BETWEEN a.m - 0.05 AND a.m + 0.1": ("m", "m", -5, 10),
+    "b.o > a.m AND b.o <= a.m + 3": ("m", "o", 0, 300),
+    "b.m BETWEEN a.m + 1.5 AND a.m + 2.25": ("m", "m", 150, 225),
+    "b.r BETWEEN a.r - 1BD AND a.r": ("r", "r", -10_000, 0),
+    "b.m - a.m BETWEEN -0.05 AND 0.10": ("m", "m", -5, 10),
+    "b.o - a.m < 3 AND 2 > a.m - b.o": ("m", "o", -200, 300),
+    "abs(a.m - b.m) <= 0.01": ("m", "m", -1, 1),
+    "abs(datediff(a.d, b.d)) < 3 AND b.d > a.d": ("d", "d", 0, 3),
     "b.t >= a.t AND b.t < a.t + INTERVAL 30 MINUTES": ("t", "t", 0, 30 * MINUTE),
     "b.t BETWEEN a.t - INTERVAL 1 DAY AND a.t": ("t", "t", -DAY - CLOCKS, 0),
 }
@@ -45,6 +57,15 @@ NONE = (
     "b.k BETWEEN a.k - a.i AND a.k + 10",
     "b.k BETWEEN 5 AND 10 AND a.k < 7",
     "b.f BETWEEN a.f - 1 AND a.f + 1",
+    "b.m BETWEEN a.m - 0.005 AND a.m",  # of other digits
+    "b.m BETWEEN a.r - 1 AND a.r",
+    "abs(a.m - b.r) <= 1",
+    "abs(a.k - b.k) <= 1",
+    "abs(a.m) <= 1 AND abs(b.m) <= 1",
+    "a.m - b.m <= 1",
+    "abs(a.w - b.w) <= 1",
+    "b.m BETWEEN a.m - 1.0D AND a.m",
+    "b.w BETWEEN a.w - 1 AND a.w",  # more than a BIGINT has
     "b.n BETWEEN a.n AND a.n + INTERVAL 1 HOUR",
     "b.d BETWEEN a.d AND add_months(a.d, 1)",
     "b.t BETWEEN a.t AND a.t + INTERVAL 1 MONTH",
@@ -95,7 +116,7 @@ def test_buckets_of_a_pair_in_a_band_are_so_many_apart() -> None:
 def test_a_bucket_is_known_again() -> None:
     for name, type_ in COLUMNS.items():
         column = Column(ColumnId(1), name, parse_type(type_))
-        if name in "kidt":
+        if name in "kidtmor":
             found = as_bucket(bucket(column, 7))
             assert found is not None
             assert (found.column, found.width) == (column, 7)
