@@ -24,7 +24,9 @@ from forerun.spark_jobs.checks.evaluation import evaluate
 from forerun.spark_jobs.engine import Engine, Frame, quoted, text_literal
 
 MOST_VALUES = 10_000
-"""Of a column with more distinct values they are not kept: they would be read from a text."""
+MOST_CHARACTERS = 1_000_000
+"""Of a column with more distinct values, or longer ones, they are not kept: they would be read from
+a text."""
 _OF: dict[str, Of] = {
     "expect_column_sum_to_be_between": "sum",
     "expect_column_max_to_be_between": "bounds",
@@ -230,7 +232,8 @@ def _distinct(rows: CheckedRows, wanted: Sequence[About]) -> dict[About, Figure]
             values = values.union(_as_rows(rows.engine, [earlier])).distinct()
         few = values.limit(MOST_VALUES + 1)
         texts = [row[0] for row in few.selectExpr(_text(about.columns[0])).collect()]
-        if len(texts) <= MOST_VALUES:
+        length = sum(len(text) for text in texts if text is not None)
+        if len(texts) <= MOST_VALUES and length <= MOST_CHARACTERS:
             texts.sort(key=lambda text: (text is not None, text))
             found[about] = Figure(
                 of=about.of, columns=about.columns, type=kind, values=tuple(texts)

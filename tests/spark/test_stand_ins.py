@@ -140,8 +140,9 @@ def test_ascending_keys_are_looked_for_within_their_bounds_and_among_nulls(sail)
     compare(sail, [[*first, row(None)], [row(9), row(None)]], unique)
 
 
-def test_a_column_of_many_values_is_read_whole(sail, monkeypatch):
-    monkeypatch.setattr(stand_ins, "MOST_VALUES", 2)
+@pytest.mark.parametrize("limit", ["MOST_VALUES", "MOST_CHARACTERS"])
+def test_a_column_of_many_or_long_values_is_read_whole(sail, monkeypatch, limit):
+    monkeypatch.setattr(stand_ins, limit, 2)
     rows = frame(sail, rows_of(random.Random(1), 30))
     suite = (
         expect("expect_column_distinct_values_to_contain_set", column="shop", value_set=["a"]),
