@@ -104,7 +104,8 @@ def _rows_of(work: Work, source: ManifestSource, part: _Part) -> Iterator[Checke
     known = _figures_of_base(work, source) if part.name else {}
     rows = CheckedRows(work.engine, frame, count, types, for_later=part.provisional)
     if known:
-        earlier = tuple(file for file in files if file not in set(delta))
+        new = set(delta)
+        earlier = tuple(file for file in files if file not in new)
         rows = replace(
             rows,
             came=read_files(work.engine, source, delta),
