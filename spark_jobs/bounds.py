@@ -8,6 +8,11 @@ _PLAIN = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL", "DATE")
 """Types whose values can be written into a text as they are printed."""
 
 
+def can_bound(kind: str) -> bool:
+    """Return whether a condition on a column of this type lets an engine skip anything."""
+    return kind.upper().startswith(_PLAIN) and not kind.upper().startswith("INTERVAL")
+
+
 def within_bounds(keys: Frame, key: str, column: str, kind: str) -> str | None:
     """Return a condition on a ``column`` of type ``kind`` that holds wherever it equals some value
     of ``key`` in ``keys``, and lets the engine skip others; None if all these are NULL."""
@@ -17,6 +22,6 @@ def within_bounds(keys: Frame, key: str, column: str, kind: str) -> str | None:
     ).collect()[0]
     if least is None:
         return None
-    if not kind.upper().startswith(_PLAIN):
+    if not can_bound(kind):
         return "true"
     return f"{quoted(column)} BETWEEN CAST('{least}' AS {kind}) AND CAST('{most}' AS {kind})"

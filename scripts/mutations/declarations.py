@@ -17,13 +17,18 @@ DECLARATIONS = (
     Mutation(
         "checks: no run goes on from the figures of an earlier one",
         "spark_jobs/checks/run_checks.py",
-        "known = _figures_of_base(work, source) if part.name else {}", "known = {}",
+        "known = _figures_of_base(work, source, progress) if part.name else {}", "known = {}",
         suite=_DAY_CHECKS,
     ),
     Mutation(
         "checks: a key with NULL is not looked for among earlier ones",
         "spark_jobs/checks/stand_ins.py", 'f"({within}) OR {null}"', "within",
         suite=_STAND_INS,
+    ),
+    Mutation(
+        "checks: figures that cannot be read end the run", "spark_jobs/checks/run_checks.py",
+        "            except ContractError as error:\n                progress(",
+        "            except KeyError as error:\n                progress(", suite=_DAY_CHECKS,
     ),
     Mutation(
         "checks: a condition on rows is left out",

@@ -30,6 +30,12 @@ FRONT = (
         suite=("tests/planner/stats",),
     ),
     Mutation(
+        "samples: the end of a file with deleted rows is not drawn",
+        "include/sources/parquet/format.py",
+        "(at * ends[-1] // file.rows for at in places)", "places",
+        suite=("tests/include/sources/test_samples.py",),
+    ),
+    Mutation(
         "samples: all row groups are near the first one", "include/sources/samples.py",
         "(number + first) * total / BLOCKS", "first * total",
         suite=("tests/include/sources/test_samples.py",),

@@ -25,6 +25,7 @@ from forerun.include.state.records import (
     encode,
 )
 from forerun.planner.contract import SourceInput
+from forerun.planner.errors import ContractError
 from forerun.spark_jobs.changelog import consolidated
 from forerun.spark_jobs.checks.stand_ins import About, CheckedRows, evaluate_all
 from forerun.spark_jobs.inputs import read_files
@@ -45,7 +46,7 @@ def check_sources(work: Work, progress: Callable[[str], None]) -> list[CheckReco
         _check(work, source.name, rows, part.wanted, progress, part.name)
         for source in work.inputs.manifest.sources
         for part in _parts(work, source)
-        for rows in _rows_of(work, source, part)
+        for rows in _rows_of(work, source, part, progress)
     ]
 
 
@@ -86,7 +87,9 @@ def _files(
     return work.inputs.files(view)
 
 
-def _rows_of(work: Work, source: ManifestSource, part: _Part) -> Iterator[CheckedRows]:
+def _rows_of(
+    work: Work, source: ManifestSource, part: _Part, progress: Callable[[str], None]
+) -> Iterator[CheckedRows]:
     """Yield the rows that a part is checked on; nothing if there is nothing to check: no
     expectation, or an early run to which nothing new has come."""
     delta, files = _files(work, source, "delta"), _files(work, source, part.version)
@@ -101,7 +104,7 @@ def _rows_of(work: Work, source: ManifestSource, part: _Part) -> Iterator[Checke
             count = frame.count()
         yield CheckedRows(work.engine, frame, count, types)
         return
-    known = _figures_of_base(work, source) if part.name else {}
+    known = _figures_of_base(work, source, progress) if part.name else {}
     rows = CheckedRows(work.engine, frame, count, types, for_later=part.provisional)
     if known:
         new = set(delta)
@@ -126,16 +129,22 @@ def _figures_key(work: Work, run: int, attempt: str, source: str) -> str:
     return f"{work.inputs.at.checks(run, attempt)}/{source}.figures.json"
 
 
-def _figures_of_base(work: Work, source: ManifestSource) -> dict[About, Figure]:
+def _figures_of_base(
+    work: Work, source: ManifestSource, progress: Callable[[str], None]
+) -> dict[About, Figure]:
     """Return what the last run to which something came has found of all rows that it had; nothing
-    if these are not the rows that the base run had."""
+    if these are not the rows that the base run had, or if it cannot be read: the rows can."""
     for commit in reversed(work.inputs.chain):
         if any(check.target == source.name for check in commit.checks):
             key = _figures_key(work, commit.run, commit.attempt, source.name)
             found = work.store.find(key)
             if found is None:
                 return {}
-            record = decode(CheckFigures, found.data, key)
+            try:
+                record = decode(CheckFigures, found.data, key)
+            except ContractError as error:
+                progress(f"{source.name}: all rows are checked anew, since {error}")
+                return {}
             if record.pin != source.base_pin:
                 return {}
             return {About(one.of, one.columns): one for one in record.figures}

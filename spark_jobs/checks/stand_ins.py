@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from forerun.include.days.findings import Finding
 from forerun.include.reports.expectations import Expectation
 from forerun.include.state.check_figures import Figure, Of
-from forerun.spark_jobs.bounds import within_bounds
+from forerun.spark_jobs.bounds import can_bound, within_bounds
 from forerun.spark_jobs.checks.evaluation import evaluate
 from forerun.spark_jobs.engine import Engine, Frame, quoted, text_literal
 
@@ -273,11 +273,7 @@ def _alike(rows: CheckedRows, about: About, name: str) -> Frame | None:
     tells its views from those of others: some engines read them when the frame is."""
     engine, keys = rows.engine, [quoted(column) for column in about.columns]
     if about in rows.figures and rows.came is not None and rows.earlier is not None:
-        within = within_bounds(
-            rows.came, about.columns[0], about.columns[0], rows.types[about.columns[0]].upper()
-        )
-        null = f"{keys[0]} IS NULL"
-        near = rows.earlier.where(null if within is None else f"({within}) OR {null}")
+        near = _near(rows.earlier, rows.came, about, rows.types)
         looked_at = rows.came.selectExpr(*keys).union(near.selectExpr(*keys))
     else:
         looked_at = rows.frame.selectExpr(*keys)
@@ -299,3 +295,13 @@ def _alike(rows: CheckedRows, about: About, name: str) -> Frame | None:
     return engine.session.sql(
         f"SELECT a.* FROM {quoted(all_)} a LEFT SEMI JOIN {quoted(of_alike)} g ON {same}"
     )
+
+
+def _near(earlier: Frame, came: Frame, about: About, types: Mapping[str, str]) -> Frame:
+    """Return the earlier rows that may have a key which has come: those within its bounds in the
+    first column that has any, or without a value there."""
+    column = next((one for one in about.columns if can_bound(types[one])), None)
+    if column is None:
+        return earlier
+    within, null = within_bounds(came, column, column, types[column]), f"{quoted(column)} IS NULL"
+    return earlier.where(null if within is None else f"({within}) OR {null}")

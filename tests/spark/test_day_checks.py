@@ -199,6 +199,19 @@ def test_the_final_run_goes_on_from_figures_of_the_same_rows(
     assert observed(day, day.do(sail).checks) == (38 if same_rows else 8)
 
 
+def test_figures_that_cannot_be_read_are_found_anew(day: Day, sail: SailEngine) -> None:
+    day.deliver([(1, "a", 1), (2, "b", 1)])
+    day.plan_run(1, (save_rows(1), save_sums(1), publish(1)), source_checks=SUMS)
+    [early] = day.do(sail).checks
+    key = early.key.replace(".so-far.json", ".figures.json")
+    day.store.put(key, day.store.get(key)[:-9])
+    day.deliver([(5, "b", 1)])
+    day.plan_run(2, (save_rows(2), save_sums(2), publish(2)), final=True, source_checks=SUMS)
+    said: list[str] = []
+    assert observed(day, day.do(sail, progress=said.append).checks) == 8
+    assert any("checked anew" in line and key in line for line in said)
+
+
 def test_a_day_that_has_no_figures_yet_is_read_whole(day: Day, sail: SailEngine) -> None:
     """As one that a former version has begun."""
     day.deliver([(1, "a", 1), (2, "b", 1)])

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from forerun.include.days.findings import Finding
-from forerun.include.reports.expectations import Expectation, expect
+from forerun.include.reports.expectations import OF_ALL_ROWS, Expectation, expect
 from forerun.include.state.check_figures import Figure
 from forerun.spark_jobs.checks import stand_ins
 from forerun.spark_jobs.checks.evaluation import evaluate
@@ -138,6 +138,24 @@ def test_ascending_keys_are_looked_for_within_their_bounds_and_among_nulls(sail)
     compare(sail, [first, [row(7), row(3)]], unique)
     compare(sail, [[*first, row(None)], [row(None)]], unique)
     compare(sail, [[*first, row(None)], [row(9), row(None)]], unique)
+
+
+def test_bounds_are_those_of_a_column_that_has_any(sail, monkeypatch):
+    """Texts have none, so of a text and a number the number is looked at."""
+    asked = []
+    within = stand_ins.within_bounds
+    monkeypatch.setattr(
+        stand_ins, "within_bounds", lambda *given: asked.append(given[2]) or within(*given)
+    )
+    unique = (expect("expect_compound_columns_to_be_unique", column_list=["shop", "id"]),)
+    draw = random.Random(3)
+    compare(sail, [rows_of(draw, 6), rows_of(draw, 6)], unique)
+    compare(sail, [[], []], (expect("expect_column_values_to_be_unique", column="shop"),))
+    assert asked == ["id"]
+
+
+def test_what_stand_ins_are_for_are_expectations_on_all_rows():
+    assert set(stand_ins._OF) <= OF_ALL_ROWS
 
 
 @pytest.mark.parametrize("limit", ["MOST_VALUES", "MOST_CHARACTERS"])

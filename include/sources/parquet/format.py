@@ -76,7 +76,9 @@ class ParquetFormat:
             ends = list(itertools.accumulate(sizes))
             names = {name.lower(): name for name in parquet.schema_arrow.names}
             wanted = {names[c.lower()]: c for c in columns if c.lower() in names}
-            drawn = Counter(min(bisect_right(ends, at), len(ends) - 1) for at in places)
+            # What is pinned may count fewer rows than the file has, as where some were deleted.
+            there = (at * ends[-1] // file.rows for at in places)
+            drawn = Counter(bisect_right(ends, at) for at in there)
             found = []
             for group, times in sorted(drawn.items()):
                 table = parquet.read_row_group(group, columns=list(wanted))

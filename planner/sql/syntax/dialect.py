@@ -75,9 +75,9 @@ def _as_a_name(text: QueryText, token: Token) -> SqlError:
 
 
 _BEFORE_ITEM = frozenset({TokenType.SELECT, TokenType.DISTINCT, TokenType.ALL, TokenType.COMMA})
-_AFTER_ITEM = frozenset({TokenType.FROM, TokenType.R_PAREN, TokenType.WHERE, TokenType.COMMA})
 _NO_ITEM = frozenset({TokenType.FROM, TokenType.R_PAREN, TokenType.WHERE})
 """What no item of a list begins with. sqlglot reads over such a comma, Spark does not."""
+_AFTER_ITEM = _NO_ITEM | {TokenType.COMMA}
 _OPENING = {
     TokenType.L_PAREN: TokenType.R_PAREN,
     TokenType.L_BRACKET: TokenType.R_BRACKET,

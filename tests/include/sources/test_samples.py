@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -143,4 +144,11 @@ def test_a_column_that_is_sorted_by_arrival_is_met_all_along(tmp_path):
 def test_of_few_row_groups_all_are_drawn(tmp_path):
     pq.write_table(pa.table({"n": list(range(800))}), tmp_path / "a.parquet", row_group_size=100)
     drawn = draw(pinned(tmp_path), ["n"], 160)
+    assert {int(n) // 100 for n in drawn.values[0][1]} == set(range(8))
+
+
+def test_rows_that_are_pinned_as_deleted_do_not_hide_the_end_of_a_file(tmp_path):
+    pq.write_table(pa.table({"n": list(range(800))}), tmp_path / "a.parquet", row_group_size=100)
+    (file,) = pinned(tmp_path)
+    drawn = draw([replace(file, rows=300)], ["n"], 160)
     assert {int(n) // 100 for n in drawn.values[0][1]} == set(range(8))
