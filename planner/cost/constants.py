@@ -66,6 +66,10 @@ AGGREGATE_ROW = 0.1
 GROUP = 0.14
 """Create, spill and emit a group. Fitted."""
 
+WIDE_GROUP = 0.6
+"""The same of a sum of DECIMALs of more than 8 digits, besides: six million rows in two million
+groups, less what the sums of 97 groups take, in one warm JVM (docs/lab/planning.md)."""
+
 JOIN_ROW = 0.25
 """Sort or hash a row of a partitioned join and match it. Fitted."""
 

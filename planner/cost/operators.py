@@ -137,11 +137,14 @@ def more_blocks(size: Size, keys: float = math.inf) -> float:
     return tasks * max(0.0, filled - max(STAGE_PARTITIONS, size.bytes / PARTITION_BYTES))
 
 
-def group(rows: float, groups: float, prices: Prices, evaluated: float | None = None) -> float:
+def group(
+    rows: float, groups: float, prices: Prices, evaluated: float | None = None, wide: int = 0
+) -> float:
     """Aggregate rows into groups, where functions and their arguments cost ``evaluated`` a row; by
-    default what a single function does."""
+    default what a single function does. ``wide`` of them add up DECIMALs as big integers."""
     per_row = prices.aggregate_row + (prices.expression_row if evaluated is None else evaluated)
-    return rows * per_row + groups * prices.group
+    per_group = prices.group + wide * prices.wide_group if wide else prices.group
+    return rows * per_row + groups * per_group
 
 
 def is_broadcast(size: Size, prices: Prices) -> bool:
@@ -250,7 +253,9 @@ def _aggregate(node: Aggregate, inputs: Sizes, output: Size, prices: Prices) -> 
     arguments = tuple(dict.fromkeys(arg for call in calls for arg in call.args))
     evaluated = scalar_cost(arguments, prices)
     evaluated += sum(function(call.name).work * _state_cost(call, prices) for call in calls)
-    return group(inputs[0].rows, output.rows, prices, evaluated + _objects(calls, output, prices))
+    evaluated += _objects(calls, output, prices)
+    wide = sum(_adds_wide(call) for call in calls)
+    return group(inputs[0].rows, output.rows, prices, evaluated, wide)
 
 
 def _objects(calls: Collection[AggregateCall], output: Size, prices: Prices) -> float:
@@ -269,12 +274,17 @@ def _objects(calls: Collection[AggregateCall], output: Size, prices: Prices) -> 
 def _state_cost(call: AggregateCall, prices: Prices) -> float:
     """Return the cost of taking a row into the state of an aggregate function, per expression that
     it evaluates."""
-    decimals = [arg.type for arg in call.args if arg.type.name == "DECIMAL"]
-    if not decimals:
+    if not any(arg.type.name == "DECIMAL" for arg in call.args):
         return prices.expression_row
+    return prices.decimal_row if _adds_wide(call) else prices.narrow_decimal_row
+
+
+def _adds_wide(call: AggregateCall) -> bool:
+    """Return whether the function adds up DECIMALs as big integers: its state then is an object,
+    made, moved and read for each group."""
+    decimals = (arg.type for arg in call.args if arg.type.name == "DECIMAL")
     added = function(call.name).mean is Mean.SUM
-    wide = added and any(type_.precision > LONG_SUM_DIGITS for type_ in decimals)
-    return prices.decimal_row if wide else prices.narrow_decimal_row
+    return added and any(type_.precision > LONG_SUM_DIGITS for type_ in decimals)
 
 
 @plain.register(Join)

@@ -24,6 +24,7 @@ WORK = (
     "pattern_row",
     "aggregate_row",
     "group",
+    "wide_group",
     "join_row",
     "probe_row",
     "build_row",
@@ -85,6 +86,7 @@ class Prices:
     pattern_row: float = c.PATTERN_ROW
     aggregate_row: float = c.AGGREGATE_ROW
     group: float = c.GROUP
+    wide_group: float = c.WIDE_GROUP
     join_row: float = c.JOIN_ROW
     probe_row: float = c.PROBE_ROW
     build_row: float = c.BUILD_ROW

@@ -21,6 +21,7 @@ CHEAP_RUNS = replace(
     pattern_row=0.6,
     aggregate_row=0.15,
     group=0.5,
+    wide_group=0.001,
     join_row=0.15,
     probe_row=0.06,
     build_row=0.2,

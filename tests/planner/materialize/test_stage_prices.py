@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -35,7 +36,7 @@ SAVED = ROWS * (SPARK.decimal_row - 2 * SPARK.narrow_decimal_row)
 """Of a sum, which is of casts then."""
 
 
-def saved(sales: Source = SALES, sql: str = SUMS, **settings: bool) -> float:
+def saved(sales: Source = SALES, sql: str = SUMS, **settings: Any) -> float:
     """By how much batch in stages of our own is estimated below the user's text."""
     points = (TimePoint(weight=1.0),)
     asked = PlanRequest(
@@ -80,3 +81,11 @@ def test_each_branch_of_a_case_costs_what_it_is_computed_as() -> None:
 def test_a_source_without_decimals_takes_nothing_away() -> None:
     sales = replace(SALES, columns=(*SALES.columns, SourceColumn(name="none", type=decimal(9, 2))))
     assert saved(sales) == pytest.approx(SAVED, rel=0.01)
+
+
+def test_each_group_of_a_wide_sum_costs_besides() -> None:
+    """Its state is an object for each group, while that of a narrow one is a long of its row."""
+    groups = ROWS / 20
+    many = replace(SALES, stats=(("k", ColumnStats(distinct=groups)), ("price", PRICE)))
+    wide = saved(many) - saved(many, prices=replace(SPARK, wide_group=0.0))
+    assert wide == pytest.approx(groups * SPARK.wide_group, rel=0.01)
