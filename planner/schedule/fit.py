@@ -46,10 +46,12 @@ Point = tuple[float, float]
 @dataclass(frozen=True, slots=True)
 class Fit:
     """The fitted function, and its leave-one-out error: the median, over the measurements, of how
-    far a fit without a measurement is from it, as a part of it."""
+    far a fit without a measurement is from it, as a part of it. ``left_out`` is what these fits
+    say, in the order of the measurements."""
 
     function: PiecewiseLinear
     error: float
+    left_out: tuple[float, ...]
 
 
 def fit_monotone(points: Iterable[Point]) -> Fit:
@@ -59,7 +61,9 @@ def fit_monotone(points: Iterable[Point]) -> Fit:
     After the last measurement the function rises at least as steeply as it does on average before:
     beyond what was seen, cheap growth is not believed.
     """
-    measured = sorted(points)
+    given = list(points)
+    order = sorted(range(len(given)), key=given.__getitem__)
+    measured = [given[i] for i in order]
     if len(measured) < _LEAST or measured[0][0] == measured[-1][0]:
         raise ScheduleError(
             f"{len(measured)} measurements do not tell how time grows",
@@ -70,7 +74,12 @@ def fit_monotone(points: Iterable[Point]) -> Fit:
     breaks = _choose_breaks(measured)
     weights = _robust_weights(measured, breaks)
     function = _function(measured, weights, breaks)
-    return Fit(function, _leave_one_out(measured, weights, breaks))
+    left_out = _leave_one_out(measured, weights, breaks)
+    error = median(
+        abs(f - y) / max(y, _FLOOR) for f, (_, y) in zip(left_out, measured, strict=True)
+    )
+    said = dict(zip(order, left_out, strict=True))
+    return Fit(function, error, tuple(said[i] for i in range(len(given))))
 
 
 def _choose_breaks(points: Sequence[Point]) -> tuple[float, ...]:
@@ -126,13 +135,14 @@ def _left_out_errors(points: Sequence[Point], breaks: tuple[float, ...]) -> list
 
 def _leave_one_out(
     points: Sequence[Point], weights: Sequence[float], breaks: tuple[float, ...]
-) -> float:
+) -> list[float]:
+    """Return what the fit without each measurement says of it."""
     found = []
-    for i, point in enumerate(points):
+    for i, (x, _) in enumerate(points):
         others = [*points[:i], *points[i + 1 :]]
         function = _function(others, [*weights[:i], *weights[i + 1 :]], breaks)
-        found += _errors(function, [point])
-    return median(found)
+        found.append(function.at(x))
+    return found
 
 
 def _errors(function: PiecewiseLinear, points: Sequence[Point]) -> list[float]:
