@@ -71,4 +71,16 @@ PLANNER = (
         "if role is not None) if all(found) else None", "if role is not None) or None",
         suite=(_PATTERNS,),
     ),
+    Mutation(
+        "no regret: the interval is its upper bound", "planner/materialize/no_regret.py",
+        "return max(low, min(high, self.batch - SURE * spread(mine, self._error_terms)))",
+        "return high", suite=("tests/planner/temporal/test_uncertainty.py",),
+    ),
+    Mutation(
+        "run seconds: a fit is compared with what it follows", "planner/schedule/fit.py",
+        "        others = [*points[:i], *points[i + 1 :]]\n        function = _function(others, "
+        "[*weights[:i], *weights[i + 1 :]], breaks)\n",
+        "        function = _function(points, weights, breaks)\n",
+        suite=("tests/planner/schedule/test_run_seconds.py",),
+    ),
 )  # fmt: skip
