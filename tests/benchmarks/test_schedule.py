@@ -71,6 +71,19 @@ def test_each_query_alone():
             assert len(found.batches) == wanted
 
 
+def test_less_is_left_after_the_window_where_rows_come_late():
+    """By the paper 5,620 files at the fixed rate and 832 with VR4, slack 50 % and 0.2D."""
+    left = {
+        (rate, strategy.name): run_case(Case(0.5, rate, 0.2, strategy), ORDERS)["left"]
+        for rate in ("FR", "VR3", "VR4")
+        for strategy in (Strategy.LLF, Strategy.SJF)
+    }
+    assert left["FR", "LLF"] == left["FR", "SJF"] == pytest.approx(5620, rel=0.25)
+    assert left["VR3", "LLF"] < 0.25 * left["FR", "LLF"]
+    assert left["VR4", "SJF"] < 0.5 * left["FR", "SJF"]
+    assert left["VR4", "LLF"] < 0.65 * left["FR", "LLF"]
+
+
 def test_the_rates_are_those_of_the_paper():
     late = {name: curve.complete_at - FIXED.complete_at for name, curve in RATES.items()}
     assert late["VR3"] == pytest.approx(20, abs=0.5)
@@ -114,9 +127,12 @@ def test_without_a_minimum_batch_deadlines_are_missed_at_many_times_the_cost():
 
 
 def test_a_row_a_case_and_a_line_a_strategy() -> None:
-    found = {case.name: {"met": 3, "missed": 0.0, "batches": 9.0, "cost": 1.5} for case in cases()}
+    found = {
+        case.name: {"met": 3, "missed": 0.0, "batches": 9.0, "left": 5.0, "cost": 1.5}
+        for case in cases()
+    }
     given = argparse.Namespace(orders=4)
     text = "\n".join(lines(given, found))
-    assert "| slack-50% | VR1 | 0.2D | 3/4 | 3/4 | 3/4 | 3/4 | 1.50 | 9 |" in text
+    assert "| slack-50% | VR1 | 0.2D | 3/4 | 3/4 | 3/4 | 3/4 | 1.50 | 9 | 5 |" in text
     drawn = beside(given, found)[PLOT]
     assert drawn.count("<circle") == len(Strategy) * len(FRACTIONS)
