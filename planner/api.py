@@ -7,7 +7,7 @@ that is still to come.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from forerun.planner.algebra.node import walk
@@ -34,7 +34,8 @@ from forerun.planner.gc_pause import seldom_collecting
 from forerun.planner.lifting.query import lifted_query, lifted_request
 from forerun.planner.materialize import portfolio
 from forerun.planner.materialize.candidate import Candidate
-from forerun.planner.materialize.itemized import itemized_candidate
+from forerun.planner.materialize.checkpoints import Checkpoints, checkpoints
+from forerun.planner.materialize.itemized import itemized_alternatives, itemized_candidate
 from forerun.planner.materialize.portfolio import (
     ComparedPlans,
     MethodPlan,
@@ -172,10 +173,11 @@ def _result(read: Reading, compared: ComparedPlans) -> PlanResult:
     decision, memo = best.decision, best.explored.memo
     chosen = decision.chosen
     used: tuple[Family, ...] = ()
+    stored = 0.0
     if chosen.is_text:
         runs = _batch_runs(read, best)
     else:
-        runs, used = _runs(read, best)
+        runs, used, stored = _runs(read, best)
     in_use = frozenset(best.method.rule_names) - frozenset(request.settings.rules_off)
     result = Plan(
         version=CONTRACT_VERSION,
@@ -190,7 +192,7 @@ def _result(read: Reading, compared: ComparedPlans) -> PlanResult:
         families=used,
         runs=runs,
         session=request.settings.session,
-        estimated_cost=stated(chosen.total),
+        estimated_cost=stated(chosen.total + stored),
         batch_cost=stated(decision.batch.total),
         not_incremental=not_incremental(relation, memo, chosen, in_use),
         objective=request.problem.objective,
@@ -216,11 +218,11 @@ def _with_contained_keys(request: PlanRequest, query: Query) -> PlanRequest:
     )
 
 
-def _context(read: Reading, best: MethodPlanned, chosen: ExtractedPlan) -> StageContext:
+def _context(read: Reading, best: MethodPlanned, candidate: Candidate) -> StageContext:
     request = read.request
     return StageContext(
         best.space,
-        chosen,
+        _extracted(candidate),
         best.families,
         best.group_sizes,
         best.ids,
@@ -229,6 +231,7 @@ def _context(read: Reading, best: MethodPlanned, chosen: ExtractedPlan) -> Stage
         request.settings.small_sides,
         request.current if request.settings.exact_sums else 0,
         request.counted,
+        _checkpoints(read, best, candidate),
     )
 
 
@@ -240,29 +243,31 @@ def _of_run(context: StageContext, request: PlanRequest, run: int) -> StageConte
     return replace(context, prices=itemized(request.prices_of(run)), small_sides=False)
 
 
-def _runs(read: Reading, best: MethodPlanned) -> tuple[tuple[Run, ...], tuple[Family, ...]]:
-    """All runs of the day, the opened ones with their stages, and the families that they use."""
+def _runs(read: Reading, best: MethodPlanned) -> tuple[tuple[Run, ...], tuple[Family, ...], float]:
+    """All runs of the day, the opened ones with their stages, the families that they use, and what
+    their checkpoints cost, weighted."""
     request = read.request
     candidate = _itemized(read, best)
     extracted = _extracted(candidate)
-    used: dict[str, Family] = {}
+    used, stored = dict[str, Family](), 0.0
     base = request.committed[-1].index if request.committed else 0
     built: dict[int, Run] = {}
     last = len(request.points)
-    context = _context(read, best, extracted)
+    context = _context(read, best, candidate)
     unchanged = Unchanged(best.space, best.group_sizes)
     for index, (run, cost) in enumerate(zip(candidate.opened, candidate.by_run, strict=True)):
         builder = StageBuilder(_of_run(context, request, run), index)
         stages = builder.build(read.query)
         used.update(builder.used)
         point = request.points[run - 1]
+        stored += point.weight * builder.added
         built[run] = Run(
             index=request.own_run(run),
             weight=point.weight,
             opened=True,
             base=request.own_run(base) if base else 0,
             stages=stages,
-            estimated_cost=stated(cost),
+            estimated_cost=stated(cost + builder.added),
             arrived=point.arrived,
             early_result=run != last and index in extracted.results,
             relies_on=_relied_on(extracted, index),
@@ -270,12 +275,25 @@ def _runs(read: Reading, best: MethodPlanned) -> tuple[tuple[Run, ...], tuple[Fa
         )
         base = run
     runs = tuple(built.get(i) or _idle(i, request) for i in request.own_points)
-    return runs, tuple(used[name] for name in sorted(used))
+    return runs, tuple(used[name] for name in sorted(used)), stored
 
 
 def _relied_on(chosen: ExtractedPlan, index: int) -> tuple[ReliedForeignKey, ...]:
     """The foreign keys that the ``index``-th opened run depends on, in a fixed order."""
     return tuple(sorted((one for at, one in chosen.relied if at == index), key=repr))
+
+
+def _checkpoints(
+    read: Reading, best: MethodPlanned, candidate: Candidate
+) -> Mapping[int, Checkpoints]:
+    """Return where the results of the runs are cut; nowhere if one query does several days."""
+    request = read.request
+    if request.days is not None or not request.settings.interruptions:
+        return {}
+    sums = ExactSums(read.relation, request.sources, best.ids.fork())
+    again = itemized_alternatives(candidate, request, best.space, best.group_sizes, sums)
+    extracted = _extracted(candidate)
+    return checkpoints(extracted, best.space, again, request.settings.interruptions)
 
 
 def _itemized(read: Reading, best: MethodPlanned) -> Candidate:

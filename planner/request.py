@@ -158,6 +158,8 @@ class Settings:
     the deployment allows to reports although they are refused by default
     (:mod:`forerun.planner.algebra.spark_functions`). ``session``: the settings of the session that
     the report chooses; without ANSI mode, a report is computed by its own text alone.
+    ``interruptions``: how often a run is ended from outside per CPU second that it takes, by which
+    long ones have checkpoints (:mod:`forerun.planner.materialize.checkpoints`).
     """
 
     temporal: Literal["cost", "early"] = "cost"
@@ -178,6 +180,7 @@ class Settings:
         (ANSI, "true"),
         (TIME_ZONE, "UTC"),
     )
+    interruptions: float = 0.0
 
     @property
     def flaws(self) -> frozenset[Flaw]:

@@ -109,13 +109,14 @@ def _done(
     work: Work, stored: StoredPlan, records: Sequence[StageRecord], meter: Meter
 ) -> RunCommit:
     """Return the commit of what the run has done by now, without its result."""
+    kept = {family.id for family in stored.plan.kept}
     return RunCommit(
         run=stored.plan.current,
         base=work.inputs.manifest.own_base,
         attempt=work.attempt,
         plan=stored.key,
         committed_at=work.clock().isoformat(timespec="seconds"),
-        artifacts=tuple(r.output for r in records if r.output.family != RESULT_FAMILY),
+        artifacts=tuple(r.output for r in records if r.output.family in kept),
         metrics=run_metrics(work, records, meter),
     )
 

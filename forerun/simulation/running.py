@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import tempfile
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from forerun.include.machine.jvm import (
     submit_options,
 )
 from forerun.include.runs.stored_plan import StoredPlan
+from forerun.include.state.attempts import attempt_token
 from forerun.include.state.records import RunCommit
 from forerun.include.stores.opening import split_uri
 from forerun.planner.errors import ForerunError
@@ -97,7 +97,7 @@ class SparkRunner:
         if not early_engine:
             command = self._spark_submit(split_uri(plan_uris[0])[0], tiny)
         engine = early_engine or self.engine.name
-        command += [str(JOB), "--attempt", _attempt(), "--engine", engine]
+        command += [str(JOB), "--attempt", attempt_token(1), "--engine", engine]
         for uri in plan_uris:
             command += ["--plan", uri]
         if lifted:
@@ -149,16 +149,12 @@ class InProcessRunner:
 
         plans, done = [StoredPlan.read(uri) for uri in plan_uris], dict[str, RunCommit]()
         for query in read_lifted([lifted] if lifted else [], _quiet):
-            done |= run_lifted(self._started, query, plans, _attempt(), _quiet, Meter())
+            done |= run_lifted(self._started, query, plans, attempt_token(1), _quiet, Meter())
         for stored in plans:
             if stored.key not in done:
                 with suppress(GivenUpError):  # the store says so
-                    execute(self._started, stored, _attempt(), progress=_quiet)
+                    execute(self._started, stored, attempt_token(1), progress=_quiet)
         return Used()
-
-
-def _attempt() -> str:
-    return f"t1-{uuid.uuid4().hex[:8]}"
 
 
 def _quiet(_line: str) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from forerun.include.days.handle import Day
 from forerun.include.days.manifests import read_manifest
 from forerun.include.sources.delivery import read_pin
+from forerun.include.state.attempts import tries_of
 from forerun.include.state.given_up import all_given_up
 from forerun.include.state.layout import history_folder, history_key, history_order
 from forerun.include.state.ledger_entry import LedgerEntry, StageEntry
@@ -83,6 +84,7 @@ def entry_of(day: Day, commit: RunCommit) -> LedgerEntry:
         runs_in_application=commit.metrics.runs_in_application,
         days_in_query=commit.metrics.days_in_query,
         engine=commit.metrics.engine,
+        tries=tries_of(commit.attempt),
         kept=()
         # What a repair, or a day that inherits, adds to a family is no size of a day.
         if manifest.base_generation or manifest.inherits

@@ -77,6 +77,13 @@ STATE_COST = Option(
     "of the run that writes it: plans then keep what is worth that. 0 by default.",
     example="480",
 )
+INTERRUPTIONS = Option(
+    name="interruptions",
+    variable="FORERUN_INTERRUPTIONS",
+    about="How often an application is ended from outside per hour that it runs, as on spot "
+    "machines: long runs then have checkpoints. What the ledger has seen counts if it is more.",
+    example="0.05",
+)
 AWS_CONN_ID = Option(
     name="aws_conn_id",
     variable="FORERUN_AWS_CONN_ID",
@@ -85,7 +92,7 @@ AWS_CONN_ID = Option(
 )
 OPTIONS = (
     STORE, STORE_ACCESS, HOME, S3_PATH_STYLE, S3_TIMEOUT, FUNCTIONS, CPU_HOUR_COST, STATE_COST,
-    AWS_CONN_ID,
+    INTERRUPTIONS, AWS_CONN_ID,
 )  # fmt: skip
 
 

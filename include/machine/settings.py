@@ -120,12 +120,23 @@ def cpu_hour_cost(environment: Mapping[str, str] | None = None) -> CpuHourCost |
 def state_cost(environment: Mapping[str, str] | None = None) -> float:
     """Return the CPU seconds that a gigabyte of state costs until it is deleted, from
     ``FORERUN_STATE_COST``."""
+    return _figure(options.STATE_COST, "CPU seconds for a gigabyte", environment)
+
+
+def interruptions_an_hour(environment: Mapping[str, str] | None = None) -> float:
+    """Return how often an application is said to be ended from outside per hour that it runs, from
+    ``FORERUN_INTERRUPTIONS``."""
+    return _figure(options.INTERRUPTIONS, "how often in an hour", environment)
+
+
+def _figure(option: options.Option, what: str, environment: Mapping[str, str] | None) -> float:
+    """Return the figure that an option has, 0 without it."""
     env = options.environment() if environment is None else environment
-    said = env.get(options.STATE_COST.variable, "").strip() or "0"
+    said = env.get(option.variable, "").strip() or "0"
     if not re.fullmatch(r"\d{1,9}(\.\d+)?", said):
         raise SettingsError(
-            f"{options.STATE_COST.variable} is {said!r}",
-            hint="Give CPU seconds for a gigabyte, 0 or more, such as 480.",
+            f"{option.variable} is {said!r}",
+            hint=f"Give {what}, 0 or more, such as {option.example}.",
         )
     return float(said)
 

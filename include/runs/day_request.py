@@ -10,10 +10,15 @@ from pathlib import Path
 
 from forerun.include.days.handle import Day
 from forerun.include.days.manifests import pins_of, read_manifest
-from forerun.include.machine.settings import allowed_functions, state_cost
+from forerun.include.machine.settings import (
+    allowed_functions,
+    interruptions_an_hour,
+    state_cost,
+)
 from forerun.include.reports.run_policy import RunPolicy
 from forerun.include.reports.spec import ReportSpec, SourceSpec
 from forerun.include.runs.fitted_prices import prices_in
+from forerun.include.runs.interruptions import interruptions
 from forerun.include.sources.delivery import read_pin
 from forerun.include.sources.samples import Drawable, with_samples
 from forerun.include.sources.statistics import forecast, time_points, to_source, with_overlaps
@@ -113,9 +118,9 @@ def unchanged_in(manifest: Manifest) -> tuple[str, ...]:
     return tuple(sorted(one.name for one in pinned))
 
 
-def settings_of(day: Day, settings: Settings) -> Settings:
-    """The settings with what the report (its budget and session), its store (prices) and the
-    deployment (functions, and what state costs) say."""
+def settings_of(day: Day, settings: Settings, history: Sequence[LedgerEntry] = ()) -> Settings:
+    """The settings with what the report (its budget and session), its store (prices), its
+    ``history`` and the deployment (functions, what state costs, how often runs are ended) say."""
     prices = prices_in(day.store, settings.prices)
     if cost := state_cost():
         prices = replace(prices, kept_byte=cost * MICRO / _GIGABYTE)
@@ -124,6 +129,7 @@ def settings_of(day: Day, settings: Settings) -> Settings:
         allowed_functions=allowed_functions(),
         prices=prices,
         session=day.spec.session_settings,
+        interruptions=interruptions(history, interruptions_an_hour()),
     )
     budget = day.spec.state_bytes
     return settings if budget is None else replace(settings, state_budget=budget)

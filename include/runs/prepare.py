@@ -282,7 +282,7 @@ def ask_for_run(day: Day, run: int, **asking: Unpack[Asking]) -> AskedRun | Prep
     times = tuple(points or chosen.points or forecast_points(day, history))
     holds = asking.get("holds") or times[run - 1]
     method, forced = asking.get("method", "auto"), chosen.forced and not points
-    settings = settings_of(day, asking.get("settings") or Settings())
+    settings = settings_of(day, asking.get("settings") or Settings(), history)
     early = EarlyEngine() if asking.get("one_engine") else early_engine_of(day, run, pins)
     request = PlanRequest(
         report=spec.name,

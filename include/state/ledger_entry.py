@@ -23,7 +23,8 @@ class LedgerEntry:
     that the run has written, by the fingerprint of their family. ``method`` and ``batch_because``
     are those of its plan; entries of older versions say neither. ``stages`` are those that this
     attempt executed with a plan that states their work, or none. ``days_in_query``: how
-    many days one query has computed at once, of which this run has stated an equal part."""
+    many days one query has computed at once, of which this run has stated an equal part. ``tries``
+    is how often the run was begun until it was done."""
 
     report: str
     day: str
@@ -45,3 +46,4 @@ class LedgerEntry:
     runs_in_application: int = later(1)
     days_in_query: int = later(1)
     engine: str = later("")
+    tries: int = later(1)

@@ -113,10 +113,12 @@ class Family:
     ``key`` is empty and ``buckets`` 0 for rows kept without distribution; otherwise every
     partition is hash-partitioned by ``key`` into ``buckets`` (Spark's bucketing). ``sources``: the
     names of those that its rows are made of, in order; empty where an older version did not say.
+    A checkpoint is read by later stages of its own run, and by a try that takes the run over; the
+    commit does not name it.
     """
 
     id: str
-    kind: Literal["shuffle", "state"]
+    kind: Literal["shuffle", "state", "checkpoint"]
     fingerprint: str
     title: str
     columns: tuple[ColumnSpec, ...]
@@ -330,6 +332,11 @@ class Plan:
     def run(self) -> Run:
         """The run to do now."""
         return self.runs[self.current - 1]
+
+    @property
+    def kept(self) -> tuple[Family, ...]:
+        """Return the families that are there for later runs and days."""
+        return tuple(family for family in self.families if family.kind != "checkpoint")
 
     @property
     def batch_run_cost(self) -> float:

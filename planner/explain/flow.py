@@ -59,7 +59,7 @@ def _stage(
             continue
         family = plan.family(given.family)
         writer = writers.get(given.family)
-        if run.base:
+        if run.base and family.kind != "checkpoint":
             earlier = ", ".join(str(r.index) for r in plan.runs if r.opened and r.index < run.index)
             yield Node(depth + 1, "kept", f"kept by run {earlier}: {family.title}")
         if family.id in plan.inherited:
@@ -71,6 +71,8 @@ def _stage(
 def _title(plan: Plan, stage: Stage) -> str:
     if isinstance(stage.output, ArtifactOutput):
         family = plan.family(stage.output.family)
+        if family.kind == "checkpoint":
+            return f"checkpoint: {family.title}"
         how = f" in {family.buckets} buckets" if family.buckets else ""
         return f"keep {family.title}{how}"
     return "the report"

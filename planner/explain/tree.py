@@ -75,9 +75,12 @@ def render(found: PlanResult, plans_by_method: Sequence[MethodPlan] = ()) -> str
     )  # fmt: skip
     parts = [*_header(plan), *choice, "", *_tree_text(lines(found))]
     parts += _early_results(found)
-    if plan.families:
+    if plan.kept:
         parts += ["", "kept between runs:"]
-        parts += [f"  {_family_text(family)}" for family in plan.families]
+        parts += [f"  {_family_text(family)}" for family in plan.kept]
+    if checkpoints := [family for family in plan.families if family not in plan.kept]:
+        parts += ["", "stored on the way, for a try that takes the run over:"]
+        parts += [f"  {_family_text(family)}" for family in checkpoints]
     if plan.not_incremental:
         parts += ["", "waits for the final run:"]
         parts += [

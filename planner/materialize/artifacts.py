@@ -209,6 +209,12 @@ class ArtifactFamilies:
             sources=tuple(sorted(sources(self.relation(slot)))),
         )
 
+    def title_of(self, group: GroupId, rows: Relation) -> str:
+        """Describe for people the rows of a group, which are computed as these ``rows`` are."""
+        known = self._space.memo.tvr_of(group)
+        snapshot = None if known is None else original(self._space.memo, known.new, self._relations)
+        return self._words.of(rows if snapshot is None else snapshot)
+
     def _title(self, slot: Slot, key: tuple[Column, ...]) -> str:
         """Describe for people what is kept. Titles are not unique."""
         relation = self.relation(slot)

@@ -27,7 +27,7 @@ def itemized_candidate(
 ) -> Candidate:
     """Return a candidate whose plans are itemized. ``space``, ``group_sizes`` and ``sums`` are
     those that it was found with."""
-    alternatives = _alternatives(candidate, request, space, group_sizes, sums)
+    alternatives = itemized_alternatives(candidate, request, space, group_sizes, sums)
 
     def again(plan: ExtractedPlan) -> ExtractedPlan:
         return itemized_plan(space, plan, alternatives)
@@ -39,13 +39,14 @@ def itemized_candidate(
     )
 
 
-def _alternatives(
+def itemized_alternatives(
     candidate: Candidate,
     request: PlanRequest,
     space: Space,
     group_sizes: GroupSizes,
     sums: ExactSums,
 ) -> AlternativeEnumerator:
+    """Return the alternatives that a candidate was found among, at prices that know their work."""
     charged = replace(request, settings=_itemized(request.settings))
     prices = _prices(candidate, charged)
     alternatives = AlternativeEnumerator(space, group_sizes, prices=prices, sums=sums)

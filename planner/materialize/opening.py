@@ -16,7 +16,7 @@ from forerun.planner.materialize.footprint import Footprint
 from forerun.planner.materialize.no_regret import NoRegretLimit
 from forerun.planner.materialize.objective import PlanComparison
 from forerun.planner.materialize.opened_sets import OpenedSets
-from forerun.planner.materialize.own_batch import is_a_choice, own_batch_prices
+from forerun.planner.materialize.own_batch import is_a_choice, is_safer, own_batch_prices
 from forerun.planner.materialize.searched_sets import Searched, SearchedSets
 from forerun.planner.materialize.sharing import GreedySharing
 from forerun.planner.materialize.stage_prices import by_engine, stage_prices, text_prices
@@ -359,7 +359,9 @@ class RunOpening:
         always = self._request.settings.own_batch == "always"
         if always or own.rank < batch.rank:
             self._compare_with(own, [plan])
-        if always or own.is_worth_it(batch):
+        text = batch.text_plans[-1].by_run[-1]
+        safer = is_safer(self._request, plan, self._space, self._alternatives, text)
+        if always or safer or own.is_worth_it(batch):
             return own, (batch,)
         return batch, (own.without_tables(),)
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from forerun.planner.cost.constants import CLEAREST
 from forerun.planner.cost.prices import Prices
+from forerun.planner.materialize.checkpoints import checkpoints, until_done
 from forerun.planner.materialize.objective import PlanComparison
 from forerun.planner.materialize.stage_prices import stage_prices
 from forerun.planner.request import PlanRequest
+from forerun.planner.temporal.alternatives import AlternativeEnumerator
+from forerun.planner.temporal.extraction import ExtractedPlan
+from forerun.planner.temporal.space import Space
 
 _METHODS = {"cost": ("auto",), "always": ("auto", "batch"), "never": ()}
 """The methods for which it is planned at all, by the setting."""
@@ -19,6 +24,23 @@ def is_a_choice(request: PlanRequest) -> bool:
         return False
     begun = request.committed or PlanComparison(request).early_results
     return request.method in _METHODS[settings.own_batch] and not begun
+
+
+def is_safer(
+    request: PlanRequest,
+    plan: ExtractedPlan,
+    space: Space,
+    alternatives: AlternativeEnumerator,
+    text: float,
+) -> bool:
+    """Return whether own batch is clearly cheaper than a text of this cost by what both take until
+    they are done, where runs are ended from outside: the text has no checkpoints."""
+    interruptions = request.settings.interruptions
+    if not interruptions:
+        return False
+    priced = alternatives.at_prices(own_batch_prices(request))
+    (found,) = checkpoints(plan, space, priced, interruptions).values()
+    return found.expected < CLEAREST * until_done(text, interruptions)
 
 
 def own_batch_prices(request: PlanRequest) -> Prices:

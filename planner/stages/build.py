@@ -6,14 +6,13 @@ extracted as a relation over sources and families, and printed; nothing here dec
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
 from forerun.planner.algebra.relational import (
     Aggregate,
     Join,
-    JoinKind,
     Project,
     Relation,
     Scan,
@@ -40,6 +39,7 @@ from forerun.planner.cost.work import stated_work
 from forerun.planner.exact.keys import with_packed_key
 from forerun.planner.exact.sums import ExactSums
 from forerun.planner.materialize.artifacts import ArtifactFamilies
+from forerun.planner.materialize.checkpoints import NO_CHECKPOINTS, Checkpoints
 from forerun.planner.memo.groups import GroupId
 from forerun.planner.memo.reference import Stamped
 from forerun.planner.memo.relying import Relying
@@ -48,7 +48,9 @@ from forerun.planner.sql.printing.printer import to_sql
 from forerun.planner.sql.printing.views import has_panes, view_name
 from forerun.planner.stages.flawed import result_output, written_for
 from forerun.planner.stages.in_run import in_run
+from forerun.planner.stages.shapes import is_without_rows, smaller_first, union_of
 from forerun.planner.stages.small_sides import SmallSides, is_known
+from forerun.planner.stages.views import checkpoint_family, numbered_names
 from forerun.planner.temporal.extraction import ExtractedPlan, inputs_of, start_of
 from forerun.planner.temporal.group_sizes import GroupSizes
 from forerun.planner.temporal.solution import ChainId, DpEntry, EntryKey, How
@@ -77,10 +79,13 @@ class StageContext:
     """The run whose files ``sums`` has the bounds of. Later ones are planned again."""
     counted: Callable[[int], int]
     """Gives the number by which what is kept knows a run."""
+    checkpoints: Mapping[int, Checkpoints]
+    """Where the results of runs are cut, by the index of the run."""
 
 
 class StageBuilder:
-    """Builds the stages of the ``index``-th opened run."""
+    """Builds the stages of the ``index``-th opened run. ``used`` are the families that they read
+    and write, ``added`` is what checkpoints cost besides what the search has counted."""
 
     def __init__(self, context: StageContext, index: int) -> None:
         self._space = context.space
@@ -93,7 +98,11 @@ class StageBuilder:
         self._counted = context.counted(self._run)
         self._hints: dict[Relation, str] = {}
         self._written = partial(written_for, context.prices, context.ids)
+        self._sides: SmallSides
         self._begin_stage()
+        self._stored: list[Stage] = []
+        self._cuts = NO_CHECKPOINTS
+        self.added = 0.0
         self.used: dict[str, Family] = {}
 
     def build(self, query: Query) -> tuple[Stage, ...]:
@@ -107,8 +116,12 @@ class StageBuilder:
             early = self._index != chosen.results[-1]
             start = round(self._context.prices.stage_start)
             self._begin_stage()
+            self._cuts = self._context.checkpoints.get(self._index, NO_CHECKPOINTS)
+            self.added = self._cuts.added
             relation = self._relation(chosen.root, chosen.entry(self._index, chosen.root))
-            cost = chosen.result_costs.get(self._index, 0) + start
+            stages += self._stored
+            whole = chosen.result_costs.get(self._index, 0)
+            cost = start + (self._cuts.result if self._stored else whole)
             stages.append(
                 Stage(
                     id="result",
@@ -158,17 +171,40 @@ class StageBuilder:
         if slot.weighted and place[0] == slot.whole:
             rows = self._with_weight(rows, slot)
         cost = self._chosen.partition_costs[kept, self._index]
+        return self._storing(f"keep-{number}", family, rows, place[0], cost)
+
+    def _storing(
+        self, name: str, family: Family, rows: Relation, group: GroupId, cost: float
+    ) -> Stage:
+        """Return the stage that stores rows of a group."""
         return Stage(
-            id=f"keep-{number}",
+            id=name,
             title=family.title,
             sql=self._sql(rows, tuple(column.name for column in family.columns)),
             inputs=self._inputs(rows),
             small_sides=tuple(self._sides.made),
             output=ArtifactOutput(family=family.id),
-            estimated_rows=self._rows(place[0]),
+            estimated_rows=self._rows(group),
             estimated_cost=stated(cost),
             work=stated_work(cost),
         )
+
+    def _checkpoint(self, place: EntryKey, entry: DpEntry) -> Relation:
+        """Have a stage of its own store rows of a group, and return the leaf that reads them."""
+        above, (group, _, before) = self._sides, place
+        self._begin_stage()
+        rows = self._computed(place, entry)
+        names, title = numbered_names(rows), self._families.title_of(group, rows)
+        family = checkpoint_family(title, rows, self._sql(rows, names), tuple(self._sides.made))
+        cost = self._cuts.costs[group, before]
+        if family.id in self.used:  # the same rows are read once more
+            self.added -= cost
+        else:
+            self.used[family.id] = family
+            name = f"checkpoint-{len(self._stored) + 1}"
+            self._stored.append(self._storing(name, family, rows, group, cost))
+        self._sides = above
+        return StateRead(family.id, rows.columns, names, Version.NEW)
 
     def _rows(self, group: GroupId) -> int:
         """The estimated rows of a group in this run: of a step group, what the step changes."""
@@ -215,7 +251,8 @@ class StageBuilder:
         if entry.moved is not None:
             return self._relation((group, (), before), entry.moved)
         if entry.how is How.EXPRESSION:
-            return self._computed(place, entry)
+            is_cut = (group, before) in self._cuts.costs
+            return self._checkpoint(place, entry) if is_cut else self._computed(place, entry)
         if entry.how is How.EMPTY:
             return Values(self._space.memo.group(group).columns, ())
         if entry.how is How.SPLIT:
@@ -258,7 +295,7 @@ class StageBuilder:
         if isinstance(node, Relying):
             return inputs[0]
         if isinstance(node, UnionAll):
-            return _union(node, inputs)
+            return union_of(node, inputs)
         if isinstance(node, Join):
             inputs = [self._of_side(*one) for one in zip(inputs, below, strict=True)]
         first = self._small_side(node, inputs, below)
@@ -269,7 +306,7 @@ class StageBuilder:
             self._hints[inputs[entry.alternative.hashed_input]] = HASH
         node = in_run(node.with_inputs(tuple(inputs)) if inputs else node, self._counted)
         if isinstance(node, Join) and self._context.prices.hashes_first:
-            return _smaller_first(node, *map(self._size, below))
+            return smaller_first(node, *map(self._size, below))
         if self._run != self._context.sums_in:
             return node
         if isinstance(node, Aggregate):
@@ -293,7 +330,7 @@ class StageBuilder:
         anyway."""
         if not isinstance(node, Join) or not self._context.small_sides:
             return None
-        if any(map(_is_without_rows, inputs)):
+        if any(map(is_without_rows, inputs)):
             return None
         joined = replace(node, left=inputs[0], right=inputs[1])
         sizes = self._size(below[0]), self._size(below[1])
@@ -359,28 +396,3 @@ class StageBuilder:
             family = self._families.read_only[kept]
         self.used[family.id] = family
         return family
-
-
-def _is_without_rows(relation: Relation) -> bool:
-    return isinstance(relation, Values) and not relation.rows
-
-
-def _union(union: UnionAll, inputs: list[Relation]) -> Relation:
-    """A union without the branches that have no rows; where one is left, that one, unless the union
-    changes its types."""
-    rows = [given for given in inputs if not _is_without_rows(given)]
-    if len(rows) == len(inputs):
-        return union.with_inputs(tuple(inputs))
-    if len(rows) == 1:
-        pairs = tuple(zip(union.columns, rows[0].columns, strict=True))
-        if all(merged.type == column.type for merged, column in pairs):
-            return Project(rows[0], tuple((merged, Ref(column)) for merged, column in pairs))
-    return replace(union, branches=tuple(rows if len(rows) > 1 else inputs))
-
-
-def _smaller_first(join: Join, left: Size, right: Size) -> Relation:
-    """An inner join with its smaller side first, and its columns as they were."""
-    if join.kind is not JoinKind.INNER or left.bytes <= right.bytes:
-        return join
-    turned = replace(join, left=join.right, right=join.left)
-    return Project(turned, tuple((c, Ref(c)) for c in join.columns))

@@ -1,11 +1,12 @@
-"""Views that stages read and that are computed before: their columns have numbered names, whatever
-the query calls them."""
+"""Views and checkpoints, which stages read and which are computed before: their columns have
+numbered names, whatever the query calls them."""
 
 from __future__ import annotations
 
 from forerun.planner.algebra.relational import Relation, Scan
 from forerun.planner.algebra.types import Column
-from forerun.planner.contract.plan_v1 import ColumnSpec
+from forerun.planner.contract.digest import digest_of
+from forerun.planner.contract.plan_v1 import ColumnSpec, Family, SmallSide
 
 
 def numbered_names(relation: Relation) -> tuple[str, ...]:
@@ -28,4 +29,17 @@ def leaf_of(view: str, relation: Relation) -> Scan:
             Column(column.id, name, column.type)
             for column, name in zip(relation.columns, numbered_names(relation), strict=True)
         ),
+    )
+
+
+def checkpoint_family(title: str, rows: Relation, sql: str, sides: tuple[SmallSide, ...]) -> Family:
+    """Return the family that a run stores rows in on its way. It is named by the text that computes
+    them, so that a try which plans the run again finds what an earlier one has stored."""
+    digest = digest_of(sql, sides)
+    return Family(
+        id=f"c_{digest[:12]}",
+        kind="checkpoint",
+        fingerprint=digest,
+        title=title,
+        columns=view_columns(rows),
     )

@@ -10,6 +10,10 @@ _WHOLE = "tests/properties/test_sides_read_whole.py"
 _EXPLAINED = "spark_jobs/engines/explained.py"
 _ON_CONNECT = ("tests/spark/test_judged_on_connect.py",)
 _LIFTED = ("tests/properties/test_lifting.py", "-k", "relations or interpreter")
+_CHECKPOINTS = (
+    "tests/planner/materialize/test_checkpoints.py", "tests/properties/test_checkpoints.py",
+    "tests/chaos/test_checkpoints.py", "-m", "not slow",
+)  # fmt: skip
 STAGES = (
     Mutation(
         "explained: plans of other types are the same", _EXPLAINED,
@@ -91,5 +95,39 @@ STAGES = (
         "files: their names are patterns", "spark_jobs/paths.py",
         "return _PATTERN.sub", "return uri or _PATTERN.sub",
         suite=("tests/spark/test_classic.py", "-k", "each_file"),
+    ),
+    Mutation(
+        "checkpoints: none is ever worth it", "planner/materialize/checkpoints.py",
+        "        if cost >= expected:", "        if cost or expected:", suite=_CHECKPOINTS,
+    ),
+    Mutation(
+        "checkpoints: all that can be is stored", "planner/materialize/checkpoints.py",
+        "        if cost >= expected:", "        if cost > 10 * expected:", suite=_CHECKPOINTS,
+    ),
+    Mutation(
+        "checkpoints: a text is never given up for them", "planner/materialize/own_batch.py",
+        "    return found.expected < CLEAREST * until_done(text, interruptions)",
+        "    return False",
+        suite=_CHECKPOINTS,
+    ),
+    Mutation(
+        "checkpoints: the same rows are two stages", "planner/stages/build.py",
+        "        if family.id in self.used:  # the", "        if not family.id:  # the",
+        suite=_CHECKPOINTS,
+    ),
+    Mutation(
+        "checkpoints: a small side of the part above is lost", "planner/stages/build.py",
+        "        self._sides = above\n", "", suite=_CHECKPOINTS,
+    ),
+    Mutation(
+        "checkpoints: a commit names them", "spark_jobs/executor.py",
+        "kept = {family.id for family in stored.plan.kept}",
+        "kept = {family.id for family in stored.plan.families}", suite=_CHECKPOINTS,
+    ),
+    Mutation(
+        "checkpoints: tries are counted over clears",
+        "plugins/forerun_airflow/tasks/application.py",
+        "ti.try_number - (ti.max_tries - (retries or 0))", "ti.try_number",
+        suite=("tests/include/runs/test_interruptions.py",),
     ),
 )  # fmt: skip

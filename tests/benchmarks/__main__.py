@@ -16,6 +16,7 @@ from tests.benchmarks.driver import run
 
 SUITES: dict[str, float | None] = {
     "backfill": 1.0,
+    "checkpoints": 10.0,
     "checks": 10.0,
     "choosing": None,
     "deciding": None,

@@ -1,31 +1,24 @@
-"""SIGKILL of the driver, at any moment, and a retry: the same result, and no orphan is ever read.
-
-The moments are found by watching the store, as somebody from outside would.
-"""
+"""SIGKILL of the driver, at any moment, and a retry: the same result, and no orphan is read."""
 
 from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from forerun.include.machine.job_archive import job_archive
-from forerun.include.machine.jvm import driver_environment, spark_submit, submit_options
 from forerun.include.state.commits import read_commit, read_stage
 from forerun.include.state.records import RunCommit
 from forerun.planner.contract import Stage
+from tests.chaos.drivers import driver, finish, kill_when
 from tests.selection import few
 from tests.spark.days import Day, expected, publish, save_rows, save_sums
 
-JOB = Path(__file__).resolve().parents[2] / "forerun" / "spark_jobs" / "run.py"
 FIRST = [(i % 90, "abc"[i % 3], i) for i in range(3000)] + [(None, None, 7)] * 3
 SECOND = [(i % 110, "abd"[i % 3], i) for i in range(2000)]
 
@@ -38,69 +31,6 @@ def archive(tmp_path: Path) -> Path:
 @pytest.fixture
 def day(tmp_path: Path) -> Day:
     return Day(tmp_path)
-
-
-@contextmanager
-def driver(day: Day, archive: Path, attempt: str, engine: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A driver in a process group of its own; whatever happens, none is left behind."""
-    plan = f"{day.store.root}/{day.at.plan(day.plan.current, 'p1')}"
-    arguments = ["--plan", plan, "--run", str(day.plan.current), "--attempt", attempt]
-    if engine == "sail":
-        command = [sys.executable, "-m", "forerun.spark_jobs.run", "--engine", "sail", *arguments]
-        env = {**os.environ, "PYTHONPATH": str(archive), "RUST_LOG": "error"}
-    else:
-        command = [str(spark_submit()), "--master", "local[2]", "--driver-memory", "1g"]
-        options = (
-            *submit_options(day.store.root, tiny=True),
-            ("spark.sql.shuffle.partitions", "2"),
-        )
-        command += [part for pair in options for part in ("--conf", "=".join(pair))]
-        command += ["--py-files", str(archive), str(JOB), *arguments]
-        env = driver_environment()
-    log = (day.folder / f"{attempt}.log").open("wb")
-    process = subprocess.Popen(
-        command, env=env, cwd="/", stdout=log, stderr=log, start_new_session=True
-    )
-    try:
-        yield process
-    finally:
-        _kill(process)
-        log.close()
-
-
-def kill_when(
-    day: Day, archive: Path, attempt: str, engine: str, moment: Callable[[], bool]
-) -> bool:
-    """Start a driver and kill it at a moment; false if it had ended before that came."""
-    with driver(day, archive, attempt, engine) as process:
-        limit = time.monotonic() + 240
-        while not moment():
-            if process.poll() is not None:
-                return False
-            if time.monotonic() > limit:
-                pytest.fail((day.folder / f"{attempt}.log").read_text())
-            time.sleep(0.002)
-        assert process.poll() is None
-        _kill(process)
-    return True
-
-
-def finish(day: Day, archive: Path, attempt: str, engine: str) -> RunCommit:
-    with driver(day, archive, attempt, engine) as process:
-        code = process.wait(timeout=300)
-    assert code == 0, (day.folder / f"{attempt}.log").read_text()
-    commit = read_commit(day.store, day.at, day.plan.current)
-    assert commit is not None
-    return commit
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """The whole group: spark-submit's JVM and the Python driver below it."""
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
-    process.wait()
 
 
 def prepare(day: Day) -> None:

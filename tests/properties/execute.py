@@ -202,7 +202,8 @@ def run_case(
 
 def _written(result: PlanResult) -> tuple[Family, ...]:
     outputs = (stage.output for stage in result.plan.run.stages)
-    return tuple(result.plan.family(o.family) for o in outputs if isinstance(o, ArtifactOutput))
+    written = {output.family for output in outputs if isinstance(output, ArtifactOutput)}
+    return tuple(family for family in result.plan.kept if family.id in written)
 
 
 def run_stages(current: Plan, case: Case, engine: Engine, day: Day) -> list[Row] | None:
@@ -226,6 +227,8 @@ def run_stages(current: Plan, case: Case, engine: Engine, day: Day) -> list[Row]
             day.partitions[family.id] = held + [(run.index, row) for row in rows]
         else:
             result = rows
+    for family in set(current.families).difference(current.kept):
+        day.partitions.pop(family.id, None)  # no commit names it
     return result
 
 

@@ -57,7 +57,7 @@ def _changes(before: Plan, plan: Plan) -> Iterator[str]:
         yield f"{before.method} became {plan.method}"
     if (was := _opened(before)) != (now := _opened(plan)):
         yield f"runs with work: {_list(was)} became {_list(now)}"
-    kept, keeps = ({f.title for f in one.families} for one in (before, plan))
+    kept, keeps = ({f.title for f in one.kept} for one in (before, plan))
     yield from (f"newly kept: {title}" for title in sorted(keeps - kept))
     yield from (f"no longer kept: {title}" for title in sorted(kept - keeps))
     for what, old, new in (

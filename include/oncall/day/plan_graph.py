@@ -155,7 +155,8 @@ class _Drawing:
             return RESULT
         family = plan.family(stage.output.family)
         lane = f"kept-{family.id}"
-        self._lanes.setdefault(lane, GraphRow(id=lane, kind="kept", title=family.title))
+        title = f"checkpoint: {family.title}" if family.kind == "checkpoint" else family.title
+        self._lanes.setdefault(lane, GraphRow(id=lane, kind="kept", title=title))
         return lane
 
 

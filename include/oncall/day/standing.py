@@ -225,7 +225,7 @@ def plan_sentence(plan: Plan | None) -> str:
         why = f": {plan.batch_because}" if plan.batch_because else ""
         return f"One run at the end with the report's own text{why}."
     runs = f"run{'' if len(early) == 1 else 's'} {', '.join(early)}"
-    kept = f"{len(plan.families)} table{'' if len(plan.families) == 1 else 's'}"
+    kept = f"{len(plan.kept)} table{'' if len(plan.kept) == 1 else 's'}"
     return f"Early work in {runs} keeps {kept} for the final run: {share:.2f} of batch."
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,6 +29,7 @@ from forerun.include.machine.jvm import spark_submit
 from forerun.include.machine.options import said_in_section
 from forerun.include.reports.cluster import Cluster
 from forerun.include.reports.spark.spark_conf import check_spark_conf
+from forerun.include.state.attempts import attempt_token
 
 
 class SubmitApplication(RepeatableOperator, SparkSubmitOperator):
@@ -141,7 +141,7 @@ class SubmitApplication(RepeatableOperator, SparkSubmitOperator):
 
     def submit(self, context: Any, plans: Sequence[str], *options: str) -> None:
         """Submit the runs of these plans, and return when all are committed."""
-        attempt = f"t{context['ti'].try_number}-{uuid.uuid4().hex[:8]}"
+        attempt = attempt_token(_tries(context["ti"], self.retries))
         self.application_args = [
             *(part for plan in plans for part in ("--plan", plan)),
             *options,
@@ -209,6 +209,13 @@ class SubmitApplication(RepeatableOperator, SparkSubmitOperator):
                 "apache-airflow-providers-cncf-kubernetes where tasks run, or name another master"
             ) from None
         return read
+
+
+def _tries(ti: Any, retries: int | None) -> int:
+    """Return how often a task instance was begun since it was last cleared, which adds ``retries``
+    to what it may be tried in all."""
+    begun: int = ti.try_number - (ti.max_tries - (retries or 0))
+    return max(1, begun)
 
 
 def _this_spark() -> dict[str, str]:
