@@ -18,11 +18,12 @@ from zoneinfo import ZoneInfo
 
 import typer
 
-from forerun.include.machine.settings import allowed_functions
+from forerun.include.machine.settings import allowed_functions, interruptions_an_hour
 from forerun.include.reports.parameters import Parameter, day_parameters, parse_parameters
 from forerun.include.reports.spec import MOST_SAMPLED
 from forerun.include.reports.values.clock import parse_day
 from forerun.include.reports.values.sizes import parse_bytes
+from forerun.include.runs.interruptions import interruptions
 from forerun.planner.errors import RequestError
 from forerun.planner.request import Method, PlanRequest, Problem, Settings, TimePoint
 from forerun.planner.sql.syntax.table_names import tables_read
@@ -261,6 +262,7 @@ class DayOptions:
                 rules_off=parse_rules(self.rules_off),
                 state_budget=self.state_budget,
                 allowed_functions=allowed_functions(),
+                interruptions=interruptions((), interruptions_an_hour()),
             ),
             sample=self.sample,
             report_date=parse_day(self.date) if self.date else None,

@@ -55,6 +55,12 @@ def why_own(found: PlanResult) -> Iterator[str]:
     if found.request.settings.own_batch == "always":
         yield f"  own batch, as asked for: {share:.2f} of the text as it was written"
         return
+    if not own.is_worth_it(decision.batch):
+        yield (
+            f"  own batch: {share:.2f} of the text as it was written; with checkpoints it is "
+            "expected to be done sooner, as often as runs are ended here"
+        )
+        return
     below = own.limit / decision.batch.rank[0]
     yield f"  own batch: {share:.2f} of the text as it was written; worth it below {below:.2f}"
 

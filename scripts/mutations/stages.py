@@ -98,11 +98,13 @@ STAGES = (
     ),
     Mutation(
         "checkpoints: none is ever worth it", "planner/materialize/checkpoints.py",
-        "        if cost >= expected:", "        if cost or expected:", suite=_CHECKPOINTS,
+        "        if cost >= _CLEARLY * expected:", "        if cost or expected:",
+        suite=_CHECKPOINTS,
     ),
     Mutation(
         "checkpoints: all that can be is stored", "planner/materialize/checkpoints.py",
-        "        if cost >= expected:", "        if cost > 10 * expected:", suite=_CHECKPOINTS,
+        "        if cost >= _CLEARLY * expected:", "        if cost > 10 * expected:",
+        suite=_CHECKPOINTS,
     ),
     Mutation(
         "checkpoints: a text is never given up for them", "planner/materialize/own_batch.py",
