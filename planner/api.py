@@ -286,9 +286,9 @@ def _relied_on(chosen: ExtractedPlan, index: int) -> tuple[ReliedForeignKey, ...
 def _checkpoints(
     read: Reading, best: MethodPlanned, candidate: Candidate
 ) -> Mapping[int, Checkpoints]:
-    """Return where the results of the runs are cut; nowhere if one query does several days."""
+    """Return where the results of the runs are cut."""
     request = read.request
-    if request.days is not None or not request.settings.interruptions:
+    if not request.settings.interruptions:
         return {}
     sums = ExactSums(read.relation, request.sources, best.ids.fork())
     again = itemized_alternatives(candidate, request, best.space, best.group_sizes, sums)

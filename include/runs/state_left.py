@@ -62,7 +62,8 @@ def with_state_left(request: PlanRequest, result: PlanResult, following: Followi
     else:
         costly = run.estimated_cost > result.decision.batch.by_run[-1]
     written = {s.output.family for s in run.stages if isinstance(s.output, ArtifactOutput)}
-    usable = any(following.others.isdisjoint(kept.family(one).sources) for one in written)
+    left = [family for family in kept.kept if family.id in written]
+    usable = any(following.others.isdisjoint(family.sources) for family in left)
     if costly or not usable or kept.method != "incremental":
         return found
     stages = tuple(
@@ -74,6 +75,8 @@ def with_state_left(request: PlanRequest, result: PlanResult, following: Followi
     weighted = stated(found.estimated_cost * run.estimated_cost / max(1, found.run.estimated_cost))
     return replace(
         kept,
+        # Checkpoints are of one run, and the one that follows is none of the day.
+        families=tuple(f for f in kept.families if f.id in written or f in kept.kept),
         # Of their own day: what follows is none of it.
         runs=tuple(replace(r, arrived=f.arrived) for r, f in zip(runs, found.runs, strict=True)),
         estimated_cost=weighted,

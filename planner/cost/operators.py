@@ -143,8 +143,7 @@ def group(
     """Aggregate rows into groups, where functions and their arguments cost ``evaluated`` a row; by
     default what a single function does. ``wide`` of them add up DECIMALs as big integers."""
     per_row = prices.aggregate_row + (prices.expression_row if evaluated is None else evaluated)
-    per_group = prices.group + wide * prices.wide_group if wide else prices.group
-    return rows * per_row + groups * per_group
+    return rows * per_row + groups * (prices.group + wide * prices.wide_group)
 
 
 def is_broadcast(size: Size, prices: Prices) -> bool:

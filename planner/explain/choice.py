@@ -57,8 +57,8 @@ def why_own(found: PlanResult) -> Iterator[str]:
         return
     if not own.is_worth_it(decision.batch):
         yield (
-            f"  own batch: {share:.2f} of the text as it was written; with checkpoints it is "
-            "expected to be done sooner, as often as runs are ended here"
+            f"  own batch: {share:.2f} of the text as it was written; expected to be done sooner, "
+            "as often as runs are ended here"
         )
         return
     below = own.limit / decision.batch.rank[0]

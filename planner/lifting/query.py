@@ -18,8 +18,9 @@ def lifted_request(request: PlanRequest, days: Days) -> PlanRequest:
     our own whatever they cost: the user's text knows no days.
 
     No declaration is relied on: a key of a day is none of all days, and NULLs that one day must not
-    have would fail them all. Raises :class:`forerun.planner.errors.LiftError` for a session
-    without ANSI mode, in which only the report's own text is read.
+    have would fail them all. It is not cut, since one query is one stage. Raises
+    :class:`forerun.planner.errors.LiftError` for a session without ANSI mode, in which only the
+    report's own text is read.
     """
     if dict(request.settings.session).get(ANSI) != "true":
         raise LiftError(NotLifted.SESSION, "the session is without ANSI mode")
@@ -27,7 +28,7 @@ def lifted_request(request: PlanRequest, days: Days) -> PlanRequest:
         request,
         sources=tuple(_with_day(source, days) for source in request.sources),
         method="batch",
-        settings=replace(request.settings, own_batch="always"),
+        settings=replace(request.settings, own_batch="always", interruptions=0.0),
     )
 
 

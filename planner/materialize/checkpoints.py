@@ -68,11 +68,9 @@ def checkpoints(
     alternatives: AlternativeEnumerator,
     interruptions: float,
 ) -> dict[int, Checkpoints]:
-    """Return where the results of a plan are cut, by the index of the run; nowhere if runs are not
-    ended. ``alternatives`` have the prices that its stages state, and ``interruptions`` is how
-    often a run is ended from outside per CPU second that it takes."""
-    if not interruptions:
-        return {}
+    """Return where the results of a plan are cut, by the index of the run. ``alternatives`` have
+    the prices that its stages state, and ``interruptions``, which is above 0, is how often a run is
+    ended from outside per CPU second that it takes."""
     costs = CountedAgain(space, chosen, alternatives)
     found = {}
     for index in chosen.results:
@@ -83,8 +81,6 @@ def checkpoints(
 
 def until_done(cost: float, interruptions: float) -> float:
     """Return what a stage takes until it is done, begun again whenever it is ended."""
-    if not interruptions:
-        return cost
     rate = interruptions / MICRO
     ends = rate * cost
     return math.expm1(min(_MOST_ENDS, ends)) * max(1.0, ends / _MOST_ENDS) ** 2 / rate

@@ -181,3 +181,25 @@ def test_what_the_next_day_has_no_use_for_is_not_kept():
 def test_the_last_day_of_a_row_keeps_nothing():
     alone = rolling_day()
     assert not kept_by(with_state_left(alone, plan(alone), None))
+
+
+def test_checkpoints_are_no_state_that_is_left() -> None:
+    """They are of one run: not of the day that follows, and of no use to it."""
+    day = rolling_day()
+    day = replace(
+        day, sql=IN_PARTS, sources=day.sources[:1],
+        settings=replace(day.settings, own_batch="always", interruptions=0.01),
+    )  # fmt: skip
+    result = plan(day)
+    assert [family.kind for family in result.plan.families] == ["checkpoint"]
+    left = with_state_left(day, result, ROLLING)
+    assert [family.kind for family in left.families] == ["state"]
+    useless = replace(ROLLING, others=frozenset({"facts"}))
+    assert with_state_left(day, result, useless) is result.plan
+
+
+IN_PARTS = """
+SELECT max(a.total) AS most, max(b.ways) AS ways
+FROM (SELECT k, sum(v) AS total FROM facts GROUP BY k) AS a
+JOIN (SELECT k, count(DISTINCT v) AS ways FROM facts GROUP BY k) AS b ON a.k = b.k
+"""
