@@ -62,7 +62,9 @@ _FEW_THREADS = 2
 # Half of what a driver takes beside its executors is compiling methods that a batch job never
 # calls often enough to win it back. So methods wait for 5 times (first compiler) and 20 times
 # (second one) as many calls as by default. What is called for every row has made so many within
-# milliseconds, and loops, which is what Spark generates, are compiled as early as ever.
+# milliseconds. Loops wait for 5 times as many rounds, some milliseconds, before the second one
+# compiles them: most are what Spark generates for a stage, and gone with it, and each is a tenth of
+# a second to compile. Measured with the room below: docs/lab/benchmarks.md.
 _FEWER_METHODS = (
     "-XX:Tier3InvocationThreshold=1000",
     "-XX:Tier3MinInvocationThreshold=500",
@@ -70,7 +72,12 @@ _FEWER_METHODS = (
     "-XX:Tier4InvocationThreshold=100000",
     "-XX:Tier4MinInvocationThreshold=12000",
     "-XX:Tier4CompileThreshold=300000",
+    "-XX:Tier4BackEdgeThreshold=200000",
 )
+# A JVM starts with 1.6 % of the machine's memory, or of its container's, and as classes 21 MB, and
+# collects all of it each time before it takes more: a dozen times in a minute. It takes no more
+# than the heap that the deployment gave it (-Xmx, spark.driver.memory), which also wins as -Xms.
+_ROOM = ("-XX:InitialRAMPercentage=10", "-XX:MetaspaceSize=256m")
 
 _OF_THE_SHELL = frozenset(
     (
@@ -278,14 +285,15 @@ def _is_narrow(master: str) -> bool:
 
 
 def java_options(archive: Path | None, *, tiny: bool, narrow: bool = False) -> list[str]:
-    """JVM flags: stacks, the class-data archive, if there is one, how much is compiled, and who
-    collects the garbage of a process that has next to no data or no more than two threads."""
+    """JVM flags: stacks, room to begin with, the class-data archive, if there is one, how much is
+    compiled, and who collects the garbage of a process that has next to no data or no more than two
+    threads."""
     shared = [*_QUIET, _quoted(f"-XX:SharedArchiveFile={archive}")] if archive else []
     compiled = [*(_FIRST_COMPILER_ONLY if tiny else _FEWER_METHODS)]
     if narrow and not tiny:
         compiled.append(_ALL_COMPILERS)
     collected = [_ONE_THREAD_COLLECTS] if tiny or narrow else []
-    return [_STACK, *collected, *compiled, *shared]
+    return [_STACK, *_ROOM, *collected, *compiled, *shared]
 
 
 def s3a_options(jars: Path, environ: Mapping[str, str]) -> list[tuple[str, str]]:

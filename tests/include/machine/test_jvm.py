@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -27,19 +28,32 @@ def test_without_an_archive_threads_still_get_room_for_long_queries():
     assert pair[1].startswith("-Xss64m ")
 
 
-def test_only_methods_wait_longer_to_be_compiled_loops_do_not():
+def test_methods_and_loops_wait_longer_to_be_compiled():
     pair, _ = submit_options("/data", files=BARE, environ={})
     thresholds = dict(re.findall(r"-XX:(Tier\d\w+)=(\d+)", pair[1]))
     by_default = {name: int(value) for name, value in _jvm_says(*thresholds).items()}
     assert thresholds
     assert all(int(value) > by_default[name] for name, value in thresholds.items())
-    assert not any("BackEdge" in name for name in thresholds)
+    assert {name for name in thresholds if "BackEdge" in name} == {"Tier4BackEdgeThreshold"}
+
+
+def test_a_jvm_starts_with_room_that_the_deployment_s_heap_bounds():
+    (_, flags), *_ = submit_options("/data", files=BARE, environ={})
+    room = [flag for flag in flags.split() if "RAM" in flag or "Metaspace" in flag]
+    said = {
+        heap: _jvm_says("InitialHeapSize", "MaxHeapSize", flags=[*room, *heap.split()])
+        for heap in ("-Xmx48m", "-Xmx8g", "-Xmx8g -Xms96m")
+    }
+    assert said["-Xmx48m"]["InitialHeapSize"] == said["-Xmx48m"]["MaxHeapSize"]
+    assert 100 << 20 < int(said["-Xmx8g"]["InitialHeapSize"]) <= 8 << 30
+    assert int(said["-Xmx8g -Xms96m"]["InitialHeapSize"]) == 96 << 20
 
 
 def test_tiny_runs_use_the_first_compiler_only():
     pair, _ = submit_options("/data", tiny=True, files=BARE, environ={})
     flags = (
-        "-Xss64m -XX:+NeverActAsServerClassMachine -XX:TieredStopAtLevel=1 "
+        "-Xss64m -XX:InitialRAMPercentage=10 -XX:MetaspaceSize=256m "
+        "-XX:+NeverActAsServerClassMachine -XX:TieredStopAtLevel=1 "
         "-XX:ReservedCodeCacheSize=240m"
     )
     assert pair == ("spark.driver.defaultJavaOptions", flags)
@@ -86,12 +100,15 @@ def test_a_collector_that_the_deployment_names_is_the_one(named: str, collector:
     assert re.findall(r"CompilationMode\s+= (\w+)", said) == ["default"]
 
 
-def _jvm_says(*names: str) -> dict[str, str]:
-    """The values of flags as this machine's JVM has them by default."""
+def _jvm_says(*names: str, flags: Sequence[str] = ()) -> dict[str, str]:
+    """The values of flags as this machine's JVM has them by default, or if it is started so."""
     java = jvm.java_executable()
     assert java is not None
     said = subprocess.run(
-        [java, "-XX:+PrintFlagsFinal", "-version"], capture_output=True, text=True, check=True
+        [java, *flags, "-XX:+PrintFlagsFinal", "-version"],
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
     values = dict(re.findall(r"(\w+)\s+=\s+(\d+)", said))
     return {name: values[name] for name in names}
