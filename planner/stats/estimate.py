@@ -42,9 +42,10 @@ from forerun.planner.request import ColumnStats, Source
 from forerun.planner.stats.banded import bucket_estimate
 from forerun.planner.stats.determined import Determined
 from forerun.planner.stats.few_values import most_values
-from forerun.planner.stats.group_values import of_group
+from forerun.planner.stats.group_values import of_group, with_names
 from forerun.planner.stats.joins import join_estimate
 from forerun.planner.stats.nested_parts import made_columns, made_rows, of_drawn, part_estimate
+from forerun.planner.stats.restricted import restricted
 from forerun.planner.stats.sample import Sample, share
 from forerun.planner.stats.selectivity import selectivity
 from forerun.planner.stats.source_columns import source_columns
@@ -223,11 +224,12 @@ def _of_filter(node: Filter, inputs: Below, _: Estimator) -> Estimate:
     (below,) = inputs
     if below.sample is None:
         rows = below.rows * selectivity(node.predicate, below.columns)
-        return Estimate(rows=rows, columns=resized(below.columns, below.rows, rows))
+        columns = restricted(node.predicate, resized(below.columns, below.rows, rows))
+        return Estimate(rows=rows, columns=columns)
     passed = below.sample.through(node.predicate)
     guess, beside = (selectivity(p, below.columns) for p in (passed.told, passed.untold))
     rows = below.rows * share(below.sample, passed.sample, guess) * beside
-    columns = resized(below.columns, below.rows, rows)
+    columns = restricted(node.predicate, resized(below.columns, below.rows, rows))
     return Estimate(rows=rows, columns=columns, sample=passed.sample)
 
 
@@ -306,10 +308,8 @@ def _of_aggregate(node: Aggregate, inputs: Below, known: Estimator) -> Estimate:
     (below,) = inputs
     rows = _groups(node, below, known.determined) if node.keys else 1.0
     columns: dict[ColumnId, ColumnEstimate] = {
-        key.id: below.columns[key.id]._replace(
-            distinct=min(below.columns[key.id].distinct, max(rows, 1.0))
-        )
-        for key in node.keys
+        id_: column._replace(distinct=min(column.distinct, max(rows, 1.0)))
+        for id_, column in with_names(node, below.columns).items()
     }
     for made, call in node.calls:
         argument = _of_item(call.args[0], made, below) if call.args else None

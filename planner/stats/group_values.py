@@ -1,13 +1,37 @@
-"""Estimates of the values that aggregate functions have over the groups of a relation."""
+"""Estimates of the values that keys and aggregate functions have over the groups of a relation."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from forerun.planner.algebra.aggregates.functions import function
 from forerun.planner.algebra.aggregates.record import Mean
-from forerun.planner.algebra.relational import AggregateCall
+from forerun.planner.algebra.relational import Aggregate, AggregateCall
 from forerun.planner.algebra.scalar import Ref
-from forerun.planner.algebra.types import Column
-from forerun.planner.stats.values import ColumnEstimate
+from forerun.planner.algebra.types import Column, ColumnId
+from forerun.planner.stats.values import ColumnEstimate, TableLeaf
+
+
+def with_names(
+    node: Aggregate, below: Mapping[ColumnId, ColumnEstimate]
+) -> dict[ColumnId, ColumnEstimate]:
+    """Return the keys of an aggregate as they are estimated of its input, with one thing more: who
+    groups by so many columns of a table that there are as many groups as it has rows
+    (``c_customer_id, c_first_name, c_last_name, ...``) groups by what names its rows, and a column
+    of texts of which nothing is known is that name. By a tenth of its rows, as is guessed
+    elsewhere, six such years of customers joined by it would be 10 ** 5 times as many rows as there
+    are."""
+    keys = {key.id: below[key.id] for key in node.keys}
+    values: dict[TableLeaf, float] = {}
+    for column in keys.values():
+        if column.leaf is not None:
+            values[column.leaf] = values.get(column.leaf, 1.0) * max(1.0, column.distinct)
+    return {
+        id_: column._replace(distinct=column.leaf.rows * (1.0 - column.nulls))
+        if column.is_guess and column.leaf and values[column.leaf] >= column.leaf.rows
+        else column
+        for id_, column in keys.items()
+    }
 
 
 def of_group(

@@ -90,7 +90,7 @@ def _between(ranges: Mapping[tuple[ColumnId, bool], float], columns: Columns) ->
 def _range(part: Scalar, columns: Columns) -> tuple[ColumnId, bool, float] | None:
     """``column < constant`` on a column with known bounds: the column, whether the constant is an
     upper bound, and the fraction of its values (NULLs aside) that qualify."""
-    turned = _column_and_constant(part)
+    turned = column_and_constant(part)
     if turned is None:
         return None
     name, column, constant = turned
@@ -112,7 +112,9 @@ def _range(part: Scalar, columns: Columns) -> tuple[ColumnId, bool, float] | Non
     return column.column.id, name[0] == "<", below if name[0] == "<" else 1.0 - below
 
 
-def _column_and_constant(part: Scalar) -> tuple[str, Ref, Scalar] | None:
+def column_and_constant(part: Scalar) -> tuple[str, Ref, Scalar] | None:
+    """Return a comparison of a column with what reads none: the operator as it is with the column
+    first, the column, and the other side."""
     if isinstance(part, Call) and part.name in _TURNED:
         one, other = part.args
         if isinstance(one, Ref) and not _has_reference(other):
@@ -212,7 +214,7 @@ def _of_test(part: Call, columns: Columns) -> float:
 
 def _equal(part: Call, columns: Columns) -> float:
     known = [d for d in (_distinct(arg, columns) for arg in part.args) if d is not None]
-    turned = _column_and_constant(part)
+    turned = column_and_constant(part)
     if turned is not None:
         _, column, constant = turned
         stats = columns[column.column.id]

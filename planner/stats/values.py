@@ -46,7 +46,8 @@ class ColumnEstimate(NamedTuple):
     """``distinct``: values without NULL, at least 1 where there is a row; ``nulls``: fraction of
     the rows; ``low`` and ``high``: bounds on a number line (days for dates and timestamps), None if
     there is none; ``width``: mean bytes of a value; ``mean`` of what has no bounds, such as the
-    sum or count of a group; ``leaf``: whose rows determine the values, if those of one leaf do.
+    sum or count of a group; ``leaf``: whose rows determine the values, if those of one leaf do;
+    ``is_guess``: nothing is known of how many values a column of texts has.
     ``parts`` are the leaves of a nested value by their paths, as far as they are known, each with
     ``entries``, its values in a row, as :class:`forerun.planner.request.ColumnStats` has them."""
 
@@ -57,6 +58,7 @@ class ColumnEstimate(NamedTuple):
     width: float = 8.0
     mean: float | None = None
     leaf: TableLeaf | None = None
+    is_guess: bool = False
     entries: float = 1.0
     parts: Mapping[Path, ColumnEstimate] = _NO_PARTS
 
@@ -146,18 +148,21 @@ def of_source(stats: ColumnStats, type_: DataType, rows: float, unique: bool) ->
     low, high = number(stats.minimum, type_), number(stats.maximum, type_)
     some = rows * (1.0 - stats.nulls)
     distinct = stats.distinct
+    is_one = stats.minimum is not None and stats.minimum == stats.maximum
+    is_unknown = not (unique or is_one) and distinct <= 0.0
     if unique:
         distinct = some
-    elif distinct <= 0.0:
-        distinct = _guess(type_, some, low, high)
-    if stats.minimum is not None and stats.minimum == stats.maximum:
+    elif is_one:
         distinct = 1.0
+    elif is_unknown:
+        distinct = _guess(type_, some, low, high)
     return ColumnEstimate(
         distinct=max(min(distinct, some), min(1.0, some)),
         nulls=stats.nulls,
         low=low,
         high=high,
         width=stats.width or float(type_.width),
+        is_guess=is_unknown and type_.name == "STRING",
         entries=stats.entries,
         parts={
             path: of_source(part, part_type(type_, path), rows * part.entries, unique=False)

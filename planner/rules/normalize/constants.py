@@ -1,4 +1,6 @@
-"""Boolean simplification. Arithmetic is never evaluated here, so that its results are Spark's."""
+"""Boolean simplification. Of what has values only whole numbers and texts are compared, for being
+the same: arithmetic, casts and orders are never evaluated here, so that their results are Spark's.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +16,25 @@ from forerun.planner.algebra.scalar import (
     connected,
     operands,
 )
-from forerun.planner.algebra.types import BOOLEAN
+from forerun.planner.algebra.type_kinds import kind_of
+from forerun.planner.algebra.types import BOOLEAN, STRING
 from forerun.planner.rules.normalize.rule import NormalizeContext, NormalizeRule
 from forerun.planner.rules.normalize.safety import can_fail
+
+_SAMENESS = {"=": True, "<=>": True, "<>": False}
+"""Comparisons, and what they say of two values that are the same."""
+_WHOLE = ("i", "l")
 
 
 def simplify(scalar: Scalar) -> Scalar:
     """Return an expression with the same three-valued result, without literal operands of AND, OR
-    and NOT, and with the common conjuncts of a disjunction factored out."""
-    if not isinstance(scalar, Call) or scalar.name not in ("and", "or", "not"):
+    and NOT, with the common conjuncts of a disjunction factored out, and with what it says of two
+    literals that are known to be the same, or not to be."""
+    if not isinstance(scalar, Call):
+        return scalar
+    if scalar.name in _SAMENESS:
+        return _compared(scalar)
+    if scalar.name not in ("and", "or", "not"):
         return scalar
     args = tuple(simplify(arg) for arg in scalar.args)
     if scalar.name == "not":
@@ -30,6 +42,19 @@ def simplify(scalar: Scalar) -> Scalar:
     if scalar.name == "and":
         return _joined("and", args, unit=TRUE, zero=FALSE)
     return factored(_joined("or", args, unit=FALSE, zero=TRUE))
+
+
+def _compared(call: Call) -> Scalar:
+    """Texts without a collation are the same if they have the same characters, whole numbers if
+    they have the same value. NULLs, and values of other types, are left to Spark."""
+    match call.args:
+        case (Literal(text=str(one), type=type_), Literal(text=str(other), type=also)):
+            if type_ != also or (type_ != STRING and kind_of(type_) not in _WHOLE):
+                return call
+            same = one == other if type_ == STRING else int(one) == int(other)
+            return TRUE if same == _SAMENESS[call.name] else FALSE
+        case _:
+            return call
 
 
 def _negated(arg: Scalar) -> Scalar:

@@ -12,6 +12,7 @@ from forerun.planner.props.lists import determine_lists
 from forerun.planner.request import Source
 from forerun.planner.rules.normalize import (
     constants,
+    empty,
     implied,
     join,
     limit,
@@ -55,6 +56,8 @@ than 10."""
 PUSH: tuple[NormalizeRule, ...] = (
     constants.SIMPLIFY_FILTER,  # first: fewer and plainer conjuncts for all that follows
     constants.SIMPLIFY_CONDITION,
+    empty.DROP_EMPTY,  # nothing else needs to be done to what goes
+    empty.DROP_BRANCH,
     outer_join.TURN_RIGHT_JOIN,  # one kind less for the rules below
     outer_join.OUTER_BELOW_FILTER,  # before filters leave the join: they are the evidence
     outer_join.OUTER_BELOW_JOIN,

@@ -227,6 +227,54 @@ def test_aggregates_and_the_rest() -> None:
     assert Estimator((ORDERS,)).estimate(renamed).distinct(OUT.id) == 1500
 
 
+@pytest.mark.parametrize(
+    ("predicate", "groups"),
+    [
+        ("ck = 7", 1.0),
+        ("7 = ck AND day > DATE'1995-01-01'", 1.0),
+        ("ck IN (1, 2, 3)", 3.0),
+        ("ck <> 7", 99.0),
+        ("ck = 7 OR ok = 1", 13.0),
+    ],
+)
+def test_a_condition_leaves_its_columns_few_values(predicate: str, groups: float) -> None:
+    query = read_query(f"SELECT ck, count(*) AS n FROM o WHERE {predicate} GROUP BY ck", (ORDERS,))
+    assert rows(query.relation) == pytest.approx(groups, rel=0.3)
+
+
+def test_a_column_that_is_compared_is_not_null_and_has_that_value() -> None:
+    note = read_query("SELECT note, ck FROM o WHERE note IN ('a', 'b') AND ck = 7", (ORDERS,))
+    left = Estimator((ORDERS,)).estimate(note.relation)
+    of_note, of_ck = (left.columns[column.id] for column in note.relation.columns)
+    assert of_note.nulls == 0.0
+    assert of_note.distinct <= 2.0
+    assert (of_ck.low, of_ck.high) == (7.0, 7.0)
+
+
+def test_who_groups_by_all_that_names_a_row_names_it_by_the_text_that_nobody_knows() -> None:
+    kinds = {"id": STRING, "first": STRING, "last": STRING, "year": INT}
+    people = Source(
+        name="people",
+        columns=tuple(SourceColumn(name=name, type=type_) for name, type_ in kinds.items()),
+        rows=10_000,
+        stats=(
+            ("first", ColumnStats(distinct=300)),
+            ("last", ColumnStats(distinct=500)),
+            ("year", ColumnStats(minimum="2001", maximum="2001")),
+        ),
+    )
+
+    def joined(keys: str) -> float:
+        years = " JOIN ".join(f"(SELECT {keys} FROM people GROUP BY {keys}) y{n}" for n in (1, 2))
+        on = f"SELECT y1.id FROM {years} ON y1.id = y2.id"
+        return Estimator((people,)).rows(read_query(on, (people,)).relation)
+
+    assert joined("id, first, last") == pytest.approx(10_000, rel=0.4)
+    # By fewer columns it need not be the name: a tenth of the rows are different, as ever.
+    assert joined("id") == pytest.approx(1000, rel=0.1)
+    assert joined("id, year") == pytest.approx(1000, rel=0.1)
+
+
 def test_more_arrived_is_never_less() -> None:
     on = equals(OK, LK)
     total = ((OUT, AggregateCall("sum", (Ref(QTY),))),)
