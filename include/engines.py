@@ -86,14 +86,17 @@ million such rows took 3.9 CPU seconds with the orders first, and 0.8 with the o
 _SAIL_PROCESS = 1_300_000.0
 """The price of a process that starts a server, and ends it."""
 
+_CLIENT = 900_000.0
+"""The price of a run that starts no application. This and ``_SERVER_WARM``: a run of three tiny
+stages took 2.5 CPU seconds of client and server (docs/lab/benchmarks.md)."""
+
 _SERVER_WARM = 0.4
 """What starts cost on a server that others use, as a part of what they cost in an application of
-their own: a run of three tiny stages took 2.5 CPU seconds of client and server
-(docs/lab/benchmarks.md)."""
+their own."""
 
 ENDPOINT = replace(
     SPARK,
-    run_start=SPARK.member_start,
+    run_start=_CLIENT,
     stage_start=_SERVER_WARM * SPARK.stage_start,
     join_start=_SERVER_WARM * SPARK.join_start,
     warm=1.0,
@@ -101,10 +104,9 @@ ENDPOINT = replace(
     spread=True,
     counted_bytes=SPARK.broadcast_bytes,
 )
-"""A run on a server that is there already starts no application: it costs what a report costs that
-takes part in one. What is sent to all workers is for the server's threshold to say, and into how
-many partitions stages are shuffled for its session. The server's catalog is that of all who use it,
-so no bucketed table is made there."""
+"""A run on a server that is there already starts no application. What is sent to all workers is for
+the server's threshold to say, and into how many partitions stages are shuffled for its session. The
+server's catalog is that of all who use it, so no bucketed table is made there."""
 
 _TABLE = (
     EngineSpec(
