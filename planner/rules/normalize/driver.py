@@ -57,6 +57,7 @@ PUSH: tuple[NormalizeRule, ...] = (
     constants.SIMPLIFY_FILTER,  # first: fewer and plainer conjuncts for all that follows
     constants.SIMPLIFY_CONDITION,
     empty.DROP_EMPTY,  # nothing else needs to be done to what goes
+    empty.DROP_SIDE,  # after it: of what is left here, some rows stay
     empty.DROP_BRANCH,
     outer_join.TURN_RIGHT_JOIN,  # one kind less for the rules below
     outer_join.OUTER_BELOW_FILTER,  # before filters leave the join: they are the evidence

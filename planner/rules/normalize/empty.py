@@ -7,14 +7,19 @@ branches of their UNION ALL compare two constants. Spark's optimizer drops them 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from forerun.planner.algebra.relational import (
     Filter,
+    Join,
+    JoinKind,
     Project,
     Relation,
     UnionAll,
     Values,
 )
-from forerun.planner.algebra.scalar import FALSE, Ref
+from forerun.planner.algebra.scalar import FALSE, Literal, Ref, Scalar
+from forerun.planner.algebra.types import Column
 from forerun.planner.props.emptiness import is_empty
 from forerun.planner.rules.normalize.rule import NormalizeContext, NormalizeRule
 
@@ -26,12 +31,16 @@ def _has_no_rows(relation: Relation) -> bool:
 def _drop_empty(node: Relation, _: NormalizeContext) -> Relation | None:
     """``filter[false](R)`` = ``{}``; ``R join {}`` = ``{}``, and so for every operator that gives
     no rows without those of an input."""
-    if isinstance(node, Filter) and node.predicate == FALSE:
-        return Values(node.columns, ())
     without = tuple(map(_has_no_rows, node.inputs))
-    if not any(without) or not is_empty(node, without, ()):
+    never = isinstance(node, Filter) and node.predicate == FALSE
+    if not never and not (any(without) and is_empty(node, without, ())):
         return None
-    return Values(node.columns, ())
+    return Values(node.columns, ()) if _can_be_written(node.columns) else None
+
+
+def _can_be_written(columns: Iterable[Column]) -> bool:
+    """Return whether a NULL of each can be: of the type of some functions nothing is known."""
+    return all(column.type.is_known for column in columns)
 
 
 def _drop_branch(node: Relation, _: NormalizeContext) -> Relation | None:
@@ -48,5 +57,28 @@ def _drop_branch(node: Relation, _: NormalizeContext) -> Relation | None:
     return Project(only, tuple((merged, Ref(column)) for merged, column in both))
 
 
+def _drop_side(node: Relation, _: NormalizeContext) -> Relation | None:
+    """``R left join {}`` = ``project[R, NULL](R)``, and so for every join that keeps the rows of
+    one side without partners. A mark among no rows is FALSE."""
+    if not isinstance(node, Join) or not _can_be_written(node.columns):
+        return None
+    if _has_no_rows(node.right):
+        kept = node.left
+    elif _has_no_rows(node.left) and node.kind in (JoinKind.FULL, JoinKind.RIGHT):
+        kept = node.right
+    else:
+        return None
+    if node.kind is JoinKind.ANTI:
+        return kept
+
+    def value(column: Column) -> Scalar:
+        if column.id in kept.column_ids:
+            return Ref(column)
+        return FALSE if column == node.mark else Literal(None, column.type)
+
+    return Project(kept, tuple((column, value(column)) for column in node.columns))
+
+
 DROP_EMPTY = NormalizeRule("DropEmpty", Relation, _drop_empty)
+DROP_SIDE = NormalizeRule("DropEmptySide", Join, _drop_side)
 DROP_BRANCH = NormalizeRule("DropEmptyBranch", UnionAll, _drop_branch)
