@@ -5,6 +5,7 @@ from __future__ import annotations
 from scripts.mutations.mutation import Mutation
 
 _RECURSION = ("tests/planner/sql/test_recursion.py",)
+_NORMAL = ("tests/plans/normalize",)
 FRONT = (
     Mutation(
         "recursion: an operator over rows that come", "planner/sql/frontend.py",
@@ -18,7 +19,35 @@ FRONT = (
     Mutation(
         "leaves: elements that may not be there", "planner/rules/normalize/leaves.py",
         "part.name in (FIELD, ELEMENT) and not can_fail(part)", "part.name in (FIELD, ELEMENT)",
-        suite=("tests/plans/normalize",),
+        suite=_NORMAL,
+    ),
+    Mutation(
+        "empty: a filter that is never true, and any other", "planner/rules/normalize/empty.py",
+        "isinstance(node, Filter) and node.predicate == FALSE", "isinstance(node, Filter)",
+        suite=_NORMAL,
+    ),
+    Mutation(
+        "empty: rows of the other side of an outer join go, too", "planner/props/emptiness.py",
+        "    if node.kind in _KEEPS_LEFT:\n        return left\n",
+        "    if node.kind in _KEEPS_LEFT:\n        return left or right\n",
+        suite=_NORMAL,
+    ),
+    Mutation(
+        "empty: a mark among no rows is NULL", "planner/rules/normalize/empty.py",
+        "FALSE if column == node.mark else ", "", suite=_NORMAL,
+    ),
+    Mutation(
+        "constants: decimals are compared, too", "planner/rules/normalize/constants.py",
+        '_WHOLE = ("i", "l")', '_WHOLE = ("i", "l", "c")', suite=_NORMAL,
+    ),
+    Mutation(
+        "estimates: all values of a column that is compared", "planner/stats/restricted.py",
+        "distinct=min(before.distinct, values), nulls=0.0", "nulls=0.0",
+        suite=("tests/planner/stats",),
+    ),
+    Mutation(
+        "estimates: the name of a row is a tenth of the rows", "planner/stats/group_values.py",
+        "if column.is_guess and", "if False and", suite=("tests/planner/stats",),
     ),
     Mutation(
         "samples: values that hardly repeat are counted, too", "planner/stats/sample.py",
