@@ -97,6 +97,7 @@ their own."""
 ENDPOINT = replace(
     SPARK,
     run_start=_CLIENT,
+    member_start=_CLIENT,
     stage_start=_SERVER_WARM * SPARK.stage_start,
     join_start=_SERVER_WARM * SPARK.join_start,
     warm=1.0,

@@ -145,6 +145,6 @@ def test_an_address_that_cannot_be_used_is_not_repeated(address: str | None) -> 
 
 def test_a_run_on_a_server_is_not_charged_an_application() -> None:
     prices = ENGINES["connect"].prices
-    assert prices.run_start == SPARK.in_group().run_start < SPARK.run_start
+    assert prices.run_start == prices.in_group().run_start < SPARK.run_start
     assert prices.application([prices.stage_start]) == 0
     assert not prices.buckets

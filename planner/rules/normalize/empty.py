@@ -15,8 +15,10 @@ from forerun.planner.algebra.relational import (
     JoinKind,
     Project,
     Relation,
+    Scan,
     UnionAll,
     Values,
+    walk,
 )
 from forerun.planner.algebra.scalar import FALSE, Literal, Ref, Scalar
 from forerun.planner.algebra.types import Column
@@ -28,12 +30,17 @@ def _has_no_rows(relation: Relation) -> bool:
     return isinstance(relation, Values) and not relation.rows
 
 
-def _drop_empty(node: Relation, _: NormalizeContext) -> Relation | None:
+def _drop_empty(node: Relation, context: NormalizeContext) -> Relation | None:
     """``filter[false](R)`` = ``{}``; ``R join {}`` = ``{}``, and so for every operator that gives
-    no rows without those of an input."""
+    no rows without those of an input. Not where a declaration of a source below is relied on, as
+    by ``WHERE a_not_null_column IS NULL``: a source that nothing reads is one that nothing checks.
+    """
     without = tuple(map(_has_no_rows, node.inputs))
     never = isinstance(node, Filter) and node.predicate == FALSE
     if not never and not (any(without) and is_empty(node, without, ())):
+        return None
+    relied = {source for source, _ in context.relied}
+    if any(isinstance(below, Scan) and below.source in relied for below in walk(node)):
         return None
     return Values(node.columns, ()) if _can_be_written(node.columns) else None
 
