@@ -64,7 +64,7 @@ _FEW_THREADS = 2
 # (second one) as many calls as by default. What is called for every row has made so many within
 # milliseconds. Loops wait for 5 times as many rounds, some milliseconds, before the second one
 # compiles them: most are what Spark generates for a stage, and gone with it, and each is a tenth of
-# a second to compile. Measured with the room below: docs/lab/benchmarks.md.
+# a second to compile. Measured with the room below: docs/lab/opening.md.
 _FEWER_METHODS = (
     "-XX:Tier3InvocationThreshold=1000",
     "-XX:Tier3MinInvocationThreshold=500",

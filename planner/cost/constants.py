@@ -32,8 +32,7 @@ views, check and commit it. This and WARM: least squares of relative errors over
 TPC-DS's night at scale 1 (28 early ones with 70 stages, 103 final ones, 103 of the group all at the
 end; local[2], 2026-11-29): beside what work costs, 0.56 s a run, 0.33 s a stage and 0.10 s a join,
 of which executors take 0.22, 0.16 and 0.04, since every stage's code is new; and 1.1 / k of the
-starts for the k-th report. One price of a run and nothing by stages, as it was, is right for texts
-and own batch, which have one, and half of what early runs take, which have two and a half."""
+starts for the k-th report. Early runs have two and a half stages, texts and own batch have one."""
 WARM = 0.2
 """What the starts of stages and joins cost in a JVM that has done very many, as a part of what they
 cost alone. On the way there it is 1 / k of the rest for the k-th report of an application: so three

@@ -6,7 +6,8 @@ not be looked at (Tempura 5.4: what is known of the rows of a step prunes the sp
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
+from dataclasses import replace
 
 from forerun.planner.algebra.dispatch import operator_pass
 from forerun.planner.algebra.recursion import Recursion
@@ -30,6 +31,7 @@ from forerun.planner.algebra.relational import (
     Version,
     Window,
 )
+from forerun.planner.algebra.scalar import Ref
 
 _NEEDS_BOTH = (JoinKind.INNER, JoinKind.SEMI)
 _KEEPS_LEFT = (JoinKind.LEFT, JoinKind.ANTI, JoinKind.MARK, JoinKind.SINGLE)
@@ -91,3 +93,21 @@ def _of_join(node: Join, inputs: tuple[bool, ...], _: Container[str]) -> bool:
 def _of_set_operation(node: SetOperation, inputs: tuple[bool, ...], _: Container[str]) -> bool:
     left, right = inputs
     return left or (right and node.kind is SetKind.INTERSECT)
+
+
+def is_without_rows(relation: Relation) -> bool:
+    """Return whether a relation is known to have no rows."""
+    return isinstance(relation, Values) and not relation.rows
+
+
+def union_of(union: UnionAll, inputs: Sequence[Relation]) -> Relation:
+    """Return a union without the branches that have no rows; where one is left, that one, unless
+    the union changes its types."""
+    rows = [given for given in inputs if not is_without_rows(given)]
+    if len(rows) == len(inputs):
+        return union.with_inputs(tuple(inputs))
+    if len(rows) == 1:
+        pairs = tuple(zip(union.columns, rows[0].columns, strict=True))
+        if all(merged.type == column.type for merged, column in pairs):
+            return Project(rows[0], tuple((merged, Ref(column)) for merged, column in pairs))
+    return replace(union, branches=tuple(rows if len(rows) > 1 else inputs))

@@ -43,12 +43,13 @@ from forerun.planner.materialize.checkpoints import NO_CHECKPOINTS, Checkpoints
 from forerun.planner.memo.groups import GroupId
 from forerun.planner.memo.reference import Stamped
 from forerun.planner.memo.relying import Relying
+from forerun.planner.props.emptiness import is_without_rows, union_of
 from forerun.planner.sql.frontend import Query
 from forerun.planner.sql.printing.printer import to_sql
 from forerun.planner.sql.printing.views import has_panes, view_name
 from forerun.planner.stages.flawed import result_output, written_for
 from forerun.planner.stages.in_run import in_run
-from forerun.planner.stages.shapes import is_without_rows, smaller_first, union_of
+from forerun.planner.stages.shapes import smaller_first
 from forerun.planner.stages.small_sides import SmallSides, is_known
 from forerun.planner.stages.views import checkpoint_family, numbered_names
 from forerun.planner.temporal.extraction import ExtractedPlan, inputs_of, start_of

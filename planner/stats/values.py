@@ -150,10 +150,10 @@ def of_source(stats: ColumnStats, type_: DataType, rows: float, unique: bool) ->
     distinct = stats.distinct
     is_one = stats.minimum is not None and stats.minimum == stats.maximum
     is_unknown = not (unique or is_one) and distinct <= 0.0
-    if unique:
-        distinct = some
-    elif is_one:
+    if is_one:
         distinct = 1.0
+    elif unique:
+        distinct = some
     elif is_unknown:
         distinct = _guess(type_, some, low, high)
     return ColumnEstimate(

@@ -22,12 +22,8 @@ from forerun.planner.algebra.relational import (
 )
 from forerun.planner.algebra.scalar import FALSE, Literal, Ref, Scalar
 from forerun.planner.algebra.types import Column
-from forerun.planner.props.emptiness import is_empty
+from forerun.planner.props.emptiness import is_empty, is_without_rows, union_of
 from forerun.planner.rules.normalize.rule import NormalizeContext, NormalizeRule
-
-
-def _has_no_rows(relation: Relation) -> bool:
-    return isinstance(relation, Values) and not relation.rows
 
 
 def _drop_empty(node: Relation, context: NormalizeContext) -> Relation | None:
@@ -35,7 +31,7 @@ def _drop_empty(node: Relation, context: NormalizeContext) -> Relation | None:
     no rows without those of an input. Not where a declaration of a source below is relied on, as
     by ``WHERE a_not_null_column IS NULL``: a source that nothing reads is one that nothing checks.
     """
-    without = tuple(map(_has_no_rows, node.inputs))
+    without = tuple(map(is_without_rows, node.inputs))
     never = isinstance(node, Filter) and node.predicate == FALSE
     if not never and not (any(without) and is_empty(node, without, ())):
         return None
@@ -52,16 +48,10 @@ def _can_be_written(columns: Iterable[Column]) -> bool:
 
 def _drop_branch(node: Relation, _: NormalizeContext) -> Relation | None:
     """``R union all {}`` = ``R``, under the names of the union."""
-    if not isinstance(node, UnionAll):
+    if not isinstance(node, UnionAll) or not any(map(is_without_rows, node.branches)):
         return None
-    left = tuple(branch for branch in node.branches if not _has_no_rows(branch))
-    if not left or len(left) == len(node.branches):
-        return None
-    only, *more = left
-    if more or any(a.type != b.type for a, b in zip(only.columns, node.merged, strict=True)):
-        return UnionAll(left, node.merged)
-    both = zip(node.merged, only.columns, strict=True)
-    return Project(only, tuple((merged, Ref(column)) for merged, column in both))
+    left = union_of(node, node.branches)
+    return None if len(left.inputs) == len(node.branches) else left
 
 
 def _drop_side(node: Relation, _: NormalizeContext) -> Relation | None:
@@ -69,9 +59,9 @@ def _drop_side(node: Relation, _: NormalizeContext) -> Relation | None:
     one side without partners. A mark among no rows is FALSE."""
     if not isinstance(node, Join) or not _can_be_written(node.columns):
         return None
-    if _has_no_rows(node.right):
+    if is_without_rows(node.right):
         kept = node.left
-    elif _has_no_rows(node.left) and node.kind in (JoinKind.FULL, JoinKind.RIGHT):
+    elif is_without_rows(node.left) and node.kind in (JoinKind.FULL, JoinKind.RIGHT):
         kept = node.right
     else:
         return None
