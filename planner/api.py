@@ -30,7 +30,7 @@ from forerun.planner.contract.plan_v1 import (
 from forerun.planner.cost.work import itemized, stated_work
 from forerun.planner.errors import MethodError
 from forerun.planner.exact.sums import ExactSums
-from forerun.planner.gc_pause import seldom_collecting
+from forerun.planner.gc_pause import without_collecting
 from forerun.planner.lifting.query import lifted_query, lifted_request
 from forerun.planner.materialize import portfolio
 from forerun.planner.materialize.candidate import Candidate
@@ -62,7 +62,7 @@ from forerun.planner.temporal.unchanged import Unchanged
 from forerun.planner.tvr.signed import ColumnIds
 
 
-@seldom_collecting()
+@without_collecting()
 @room_for_nesting()
 def plan(request: PlanRequest) -> PlanResult:
     """Plan the rest of a day. Raises :class:`forerun.planner.errors.ForerunError` with what to
@@ -104,7 +104,7 @@ def _or_batch(read: Reading, compared: ComparedPlans) -> PlanResult:
     return _result(read, compared)
 
 
-@seldom_collecting()
+@without_collecting()
 @room_for_nesting()
 def plans_by_method(found: PlanResult) -> tuple[MethodPlan, ...]:
     """Return what each method alone gives for a request that has been planned, as :func:`plan`

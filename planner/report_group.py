@@ -24,6 +24,7 @@ from forerun.planner.algebra.relational import Join, walk
 from forerun.planner.cost.constants import CLEARLY
 from forerun.planner.cost.prices import Prices
 from forerun.planner.errors import ForerunError
+from forerun.planner.gc_pause import without_collecting
 from forerun.planner.materialize.candidate import Candidate
 from forerun.planner.nesting import room_for_nesting
 from forerun.planner.request import PlanRequest
@@ -113,6 +114,7 @@ def whole_days(requests: Iterable[PlanRequest]) -> tuple[Member, ...]:
     )
 
 
+@without_collecting()
 @room_for_nesting()
 def plan_group(members: Sequence[Member]) -> GroupPlan:
     """Plan the rest of a day of all reports of a group together.

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from forerun.include.machine import jvm
-from forerun.planner.gc_pause import THRESHOLDS
 from tests.kafka_broker import broker, shop
 from tests.postgresql_server import database, warehouse
 from tests.registry_server import registry
@@ -67,7 +66,7 @@ def pytest_collection_finish() -> None:
     (a twentieth of the time of a generated day)."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(*THRESHOLDS)
+    gc.set_threshold(50_000, 20, 20)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -21,7 +21,7 @@ from forerun.include.state.layout import pin_key
 from forerun.include.state.records import Pin, PinnedFile, decode
 from forerun.include.stores.store import StoredFile, StoreReader
 from forerun.planner.errors import ContractError
-from forerun.planner.gc_pause import seldom_collecting
+from forerun.planner.gc_pause import without_collecting
 
 
 def read_pin(store: StoreReader, key: str) -> Pin:
@@ -47,7 +47,7 @@ def read_with_base(store: StoreReader, key: str) -> tuple[Pin, Pin]:
 
 
 def _stored(store: StoreReader, key: str) -> Pin:
-    with seldom_collecting():  # tens of thousands of files are as many values
+    with without_collecting():  # tens of thousands of files are as many values
         return decode(Pin, store.get(key), key)
 
 

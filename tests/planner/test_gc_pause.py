@@ -1,5 +1,5 @@
-"""While a plan is made Python looks for cycles more seldom; afterwards as before. A plan's memo is
-in no cycle, so it is freed with the plan."""
+"""While a plan is made Python looks for no cycles; afterwards as before. A plan's memo is in no
+cycle, so it is freed with the plan."""
 
 from __future__ import annotations
 
@@ -11,41 +11,36 @@ import pytest
 
 from forerun.planner.algebra.types import parse_type
 from forerun.planner.api import plan
-from forerun.planner.gc_pause import seldom_collecting
+from forerun.planner.gc_pause import without_collecting
 from forerun.planner.request import PlanRequest, Source, SourceColumn, TimePoint
 
 
 @pytest.fixture(autouse=True)
 def _as_it_was() -> Iterator[None]:
-    before = gc.get_threshold()
     yield
-    gc.set_threshold(*before)
+    gc.enable()
 
 
-def test_seldom_inside_and_as_before_outside() -> None:
-    gc.set_threshold(700, 9, 8)
-    with seldom_collecting():
-        inside = gc.get_threshold()
-        with seldom_collecting():
-            assert gc.get_threshold() == inside
-        assert gc.get_threshold() == inside
-    assert inside[0] > 700
-    assert gc.get_threshold() == (700, 9, 8)
+def test_off_inside_and_on_again_outside() -> None:
+    with without_collecting():
+        assert not gc.isenabled()
+        with without_collecting():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    assert gc.isenabled()
 
 
-def test_as_before_after_an_error() -> None:
-    gc.set_threshold(700, 9, 8)
-    with pytest.raises(RuntimeError), seldom_collecting():
+def test_on_again_after_an_error() -> None:
+    with pytest.raises(RuntimeError), without_collecting():
         raise RuntimeError
-    assert gc.get_threshold() == (700, 9, 8)
+    assert gc.isenabled()
 
 
-@pytest.mark.parametrize("first", [0, 10_000_000])
-def test_what_is_more_seldom_already_stays(first: int) -> None:
-    gc.set_threshold(first, 9, 8)
-    with seldom_collecting():
-        assert gc.get_threshold() == (first, 9, 8)
-    assert gc.get_threshold() == (first, 9, 8)
+def test_what_is_off_already_stays_off() -> None:
+    gc.disable()
+    with without_collecting():
+        pass
+    assert not gc.isenabled()
 
 
 def test_a_dropped_plan_is_freed_at_once() -> None:
