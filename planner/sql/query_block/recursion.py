@@ -31,11 +31,12 @@ from forerun.planner.sql.binding.binder import BindContext, Bound
 from forerun.planner.sql.binding.scope import NamedRelation
 from forerun.planner.sql.query_block.grouping import aggregate_calls
 from forerun.planner.sql.subqueries.correlation import is_correlated
+from forerun.planner.sql.syntax.table_names import tables_in
 
 
 def reads(query: exp.Expr, name: str) -> bool:
     """Return whether a query names a table that is called so, and that is none of its own WITH."""
-    tables = (table for table in query.find_all(exp.Table) if not table.args.get("db"))
+    tables = (table for table in tables_in(query) if not table.args.get("db"))
     named = (table for table in tables if table.name.lower() == name.lower())
     return any(not _is_of_inner_with(table, query) for table in named)
 

@@ -102,7 +102,7 @@ value = signed % operator
 operator = '*' | '/' | '%' | DIV | '+' | '-' | '||' | SHIFT | '&' | '^' | '|' | '=' | '<>' | '<'
          | '<=' | '>' | '>=' | '<=>'
 signed = {'-' | '+' | '~'} primary
-primary = atom {'.' NAME | ':' NAME | '[' value ']' | '::' type | COLLATE parts}
+primary = atom {'.' NAME | ':' (NAME | '[' value ']') | '[' value ']' | '::' type | COLLATE parts}
 atom = CASE [expr] when {when} [ELSE expr] END | (CAST | TRY_CAST) '(' expr AS type ')'
      | STRUCT '(' [items] ')' | (FIRST | ANY_VALUE | LAST) '(' expr [IGNORE NULLS] ')'
      | POSITION '(' value IN value ')' | EXTRACT '(' NAME FROM value ')'

@@ -8,6 +8,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from forerun.planner.errors import SqlError
 from forerun.planner.sql.syntax.dialect import parse
 from forerun.planner.sql.syntax.lexer import tokens_of
+from forerun.planner.sql.syntax.table_names import tables_in
 from forerun.planner.sql.syntax.text import QueryText
 
 _QUERY = (TokenType.SELECT, TokenType.WITH)
@@ -45,7 +46,7 @@ def without_schemas(sql: str) -> str:
         tree = parse(QueryText(sql))
     except SqlError:
         return sql
-    names = [table.parts for table in tree.find_all(exp.Table)]
+    names = [table.parts for table in tables_in(tree)]
     if len({_dotted(parts) for parts in names}) > len({_dotted(parts[-1:]) for parts in names}):
         return sql
     for parts in sorted(names, key=lambda parts: -int(parts[0].meta.get("start", 0))):

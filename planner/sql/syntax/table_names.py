@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from sqlglot import exp
 
 from forerun.planner.sql.syntax.dialect import parse
 from forerun.planner.sql.syntax.text import QueryText
+
+
+def tables_in(tree: exp.Expr) -> Iterator[exp.Table]:
+    """Yield what a query names as tables. What hints name (``BROADCAST(c)``) is called so in FROM,
+    and no other table."""
+    for table in tree.find_all(exp.Table):
+        if not isinstance(table.parent, exp.JoinHint):
+            yield table
 
 
 def tables_read(sql: str, known: Iterable[str]) -> frozenset[str]:
@@ -23,7 +31,7 @@ def tables_read(sql: str, known: Iterable[str]) -> frozenset[str]:
     by_lower = {name.lower(): name for name in known}
     defined = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     found = set()
-    for table in tree.find_all(exp.Table):
+    for table in tables_in(tree):
         name = table.name.lower()
         if name in by_lower:
             found.add(by_lower[name])

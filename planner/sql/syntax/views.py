@@ -12,6 +12,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from forerun.planner.sql.syntax.dialect import parse
 from forerun.planner.sql.syntax.lexer import on_one_line, tokens_of
+from forerun.planner.sql.syntax.table_names import tables_in
 from forerun.planner.sql.syntax.text import QueryText
 
 
@@ -21,9 +22,7 @@ def tables_named(sql: str) -> frozenset[str]:
     text that does not parse."""
     tree = parse(QueryText(sql))
     own = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
-    return frozenset(
-        name for table in tree.find_all(exp.Table) if (name := _dotted(table.parts)) not in own
-    )
+    return frozenset(name for table in tables_in(tree) if (name := _dotted(table.parts)) not in own)
 
 
 def with_views(sql: str, views: Sequence[tuple[str, str]]) -> str:
@@ -45,7 +44,7 @@ def with_plain_names(sql: str, names: Mapping[str, str]) -> str:
     in small letters. What it is called by in the rest of the query stays."""
     edits: list[tuple[int, int, str]] = []
     tree = parse(QueryText(sql))
-    for table in tree.find_all(exp.Table):
+    for table in tables_in(tree):
         plain = names.get(_dotted(table.parts))
         if plain is None or len(table.parts) < 2:
             continue

@@ -8,6 +8,10 @@ from forerun.planner.algebra.types import parse_type
 from forerun.planner.errors import SqlError
 from forerun.planner.request import Source, SourceColumn
 from forerun.planner.sql.frontend import read_query
+from forerun.planner.sql.query_block.recursion import reads
+from forerun.planner.sql.syntax.dialect import parse
+from forerun.planner.sql.syntax.table_names import tables_read
+from forerun.planner.sql.syntax.text import QueryText
 from forerun.planner.sql.syntax.views import tables_named, with_plain_names, with_views
 
 SALES = Source(
@@ -48,6 +52,15 @@ def test_tables_are_named_as_they_are_written():
     assert tables_named(text) == {"b", "lake.sales.t", "c"}
 
 
+def test_what_a_hint_names_is_no_other_table():
+    text = (
+        "SELECT /*+ BROADCAST(s), SHUFFLE_HASH(t, x.y) */ * FROM sales s JOIN t ON s.shop = t.shop"
+    )
+    assert tables_named(text) == {"sales", "t"}
+    assert tables_read(text, ["SALES", "t"]) == {"SALES", "t"}
+    assert not reads(parse(QueryText(text)), "s")
+
+
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
@@ -59,6 +72,8 @@ def test_tables_are_named_as_they_are_written():
         ("SELECT sales.amount FROM eu.sales", "SELECT sales.amount FROM eu_sales AS sales"),
         ("SELECT s.amount FROM eu.sales AS s", "SELECT s.amount FROM eu_sales AS s"),
         ("SELECT amount FROM sales", "SELECT amount FROM sales"),
+        ("SELECT /*+ MERGE(s, shop.sales) */ s.amount FROM shop.sales s",
+         "SELECT /*+ MERGE(s, shop.sales) */ s.amount FROM sales s"),
     ],
 )  # fmt: skip
 def test_a_name_with_dots_is_that_of_a_source(text, wanted):
