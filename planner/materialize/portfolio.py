@@ -28,7 +28,7 @@ from forerun.planner.rules.explore import counted_values
 from forerun.planner.rules.explore.catalog import EXPLORE, LastTwoRuns
 from forerun.planner.rules.explore.small_sums import small_columns
 from forerun.planner.rules.incremental import foreign_key
-from forerun.planner.rules.methods import appended_windows, recent_rows
+from forerun.planner.rules.methods import appended_windows, recent_rows, split_windows
 from forerun.planner.rules.methods.catalog import AUTO, SINGLE
 from forerun.planner.rules.methods.method import Method
 from forerun.planner.temporal.group_sizes import GroupSizes, estimator
@@ -113,6 +113,8 @@ def foreign_keys(request: PlanRequest) -> tuple[ReliedForeignKey, ...]:
         if {source.name, one.key.parent} <= only_grow
     )
 
+
+_IN_ORDER = frozenset({appended_windows.RULE.name, recent_rows.RULE.name, split_windows.RULE.name})
 
 Relied = frozenset[tuple[str, str]]
 """The (source, column) pairs whose declared NOT NULL the normal form of a query depends on."""
@@ -215,7 +217,7 @@ class _MethodSearch:
         off, named = frozenset(request.settings.rules_off), foreign_keys(request)
         ordered = ordered_columns(request)
         off |= frozenset() if named else {foreign_key.RULE.name}  # it would be tried for nothing
-        off |= frozenset() if ordered else {appended_windows.RULE.name, recent_rows.RULE.name}
+        off |= frozenset() if ordered else _IN_ORDER
         if "frequencies" in request.settings.flaws:
             off |= {counted_values.RULE.name}
         self._method = method

@@ -10,7 +10,7 @@ from enum import StrEnum
 from forerun.planner.algebra.relational import Relation, Version
 from forerun.planner.algebra.types import Column
 from forerun.planner.memo.reference import Reference
-from forerun.planner.props.repeatable import Repeats
+from forerun.planner.props.repeatable import Repeated, Repeats
 
 GroupId = int
 ExprId = int
@@ -102,7 +102,7 @@ class Group:
 class Tvr:
     """A time-varying relation: the snapshot group ``new`` and, in ``edges``, its other versions.
 
-    ``changing`` is True if it reads a source that grows. ``repeats`` says whether recomputation
+    ``changing`` is True if it reads a source that grows. ``repeated`` says whether recomputation
     gives the same rows. ``weight`` is the weight column of its delta; None if the delta takes
     nothing back or does not exist (yet). ``roles`` lists the TVRs that it decomposes into, by role
     and by the TVR that is updated (None if the role holds for any update)."""
@@ -110,10 +110,15 @@ class Tvr:
     id: TvrId
     new: GroupId
     changing: bool
-    repeats: Repeats = Repeats.ALWAYS
+    repeated: Repeated = field(default_factory=Repeated)
     weight: Column | None = None
     edges: dict[tuple[Version, View], GroupId] = field(default_factory=dict)
     roles: dict[tuple[Role, TvrId | None], tuple[TvrId, ...]] = field(default_factory=dict)
+
+    @property
+    def repeats(self) -> Repeats:
+        """How well it repeats with all of its columns."""
+        return self.repeated.whole
 
     @property
     def has_delta(self) -> bool:

@@ -43,7 +43,7 @@ from forerun.planner.memo.groups import (
 )
 from forerun.planner.memo.reference import Reference, StepLeaf
 from forerun.planner.props import repeatable
-from forerun.planner.props.repeatable import Repeats
+from forerun.planner.props.repeatable import Repeated
 
 
 class Memo:
@@ -156,7 +156,7 @@ class Memo:
         else:
             group = self.group(self.expressions[known].group)
         if not part and not group.step and group.tvr is None:
-            tvr = Tvr(len(self.tvrs), group.id, self._is_changing(node), self._repeats(node))
+            tvr = Tvr(len(self.tvrs), group.id, self._is_changing(node), self._repeated(node))
             tvr.edges[Version.NEW, View.ROWS] = group.id
             group.tvr = tvr.id
             self.tvrs.append(tvr)
@@ -244,9 +244,9 @@ class Memo:
         below = (self.tvr_of(i.group) for i in node.inputs if isinstance(i, Reference))
         return any(tvr is not None and tvr.changing for tvr in below)
 
-    def _repeats(self, node: Relation) -> Repeats:
+    def _repeated(self, node: Relation) -> Repeated:
         given = [i for i in node.inputs if isinstance(i, Reference)]
-        below = [tvr.repeats for i in given if (tvr := self.tvr_of(i.group)) is not None]
+        below = [tvr.repeated for i in given if (tvr := self.tvr_of(i.group)) is not None]
         return repeatable.of_node(
             node, below, [next(self.alternatives(i.group)).node for i in given]
         )

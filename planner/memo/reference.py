@@ -10,7 +10,7 @@ from forerun.planner.props import repeatable
 from forerun.planner.props.emptiness import is_empty
 from forerun.planner.props.keys import NO_KEYS, keys_of_leaf
 from forerun.planner.props.nullability import NONE, not_null_of
-from forerun.planner.props.repeatable import Repeats
+from forerun.planner.props.repeatable import Repeated
 
 
 @dataclass(frozen=True, eq=True)
@@ -73,5 +73,5 @@ property for them; a caller that knows the operator behind a leaf asks about tha
 
 keys_of_leaf.register(*LEAVES)(lambda *_: NO_KEYS)
 not_null_of.register(*LEAVES)(lambda *_: NONE)
-repeatable.of_node.register(*LEAVES)(lambda *_: Repeats.ALWAYS)
+repeatable.of_node.register(*LEAVES)(lambda *_: Repeated())
 is_empty.register(*LEAVES)(lambda *_: False)

@@ -13,6 +13,9 @@ _DAYS = ("tests/properties/test_appended_windows.py", "-m", "not spark")
 _INCREMENTAL = "planner/rules/incremental/memo_rules.py"
 _RECENT = "planner/rules/methods/recent_rows.py"
 _RECENT_DAYS = ("tests/properties/test_recent_rows.py", "-m", "not spark")
+_REPEATABLE = "planner/props/repeatable.py"
+_REPEATS = ("tests/planner/props/test_repeatable.py",)
+_STACKED_DAYS = ("tests/properties/test_stacked_windows.py", "-m", "not spark")
 METHODS = (
     Mutation(
         "appended windows: nobody looks at the order", _APPENDED,
@@ -34,7 +37,33 @@ METHODS = (
     ),
     Mutation(
         "appended windows: of rows that a join brings, too", _APPENDED,
-        "isinstance(node, Scan | Filter | Project)", "True", suite=("tests/plans/incremental",),
+        "elif not isinstance(node, Filter | Window):", "elif False:",
+        suite=("tests/plans/incremental",),
+    ),
+    Mutation(
+        "appended windows: what is summed up may be chosen", _APPENDED,
+        "or not _repeat(memo, window, tvr.repeated)", "", suite=_STACKED_DAYS,
+    ),
+    Mutation(
+        "windows over windows: the row before may have any column", _REPEATABLE,
+        "call.name in BY_PLACE and read <= places", "call.name in BY_PLACE", suite=_REPEATS,
+    ),
+    Mutation(
+        "windows over windows: two windows choose alike", _REPEATABLE,
+        "Peers(partition, call.order, node.calls[0][0].id)", "Peers(partition, call.order, 0)",
+        suite=_REPEATS,
+    ),
+    Mutation(
+        "windows over windows: a filter leaves ties whole", _REPEATABLE,
+        "peers if peers and read <= peers.columns else None", "peers", suite=_REPEATS,
+    ),
+    Mutation(
+        "windows over windows: a sum in any order takes ties whole", _REPEATABLE,
+        "return not call.order or call.order == peers.order", "return True", suite=_REPEATS,
+    ),
+    Mutation(
+        "windows over windows: a choice with another column is none", _REPEATABLE,
+        "if peers and read <= self.chosen.keys() | peers.columns else None", "", suite=_REPEATS,
     ),
     Mutation(
         "windows that number rows: what is above them waits", _INCREMENTAL,
@@ -50,12 +79,21 @@ METHODS = (
     ),
     Mutation(
         "recent rows: a tie with a row that is left out is not seen", _RECENT,
-        "first, apart, most + 1)", "first, apart, max(1, most))", suite=_RECENT_DAYS,
+        "most if apart is None else most + 1", "most", suite=_RECENT_DAYS,
     ),
     Mutation(
         "recent rows: rows that tie have a last one", _RECENT,
-        "return is_key(closure(columns, known.dependencies), known.keys)", "return True",
-        suite=_RECENT_DAYS,
+        "return is_key(closure(sorted(_places(window)), known.dependencies), known.keys)",
+        "return True", suite=_RECENT_DAYS,
+    ),
+    Mutation(
+        "recent rows: the first moment in place of the last", _RECENT,
+        'AggregateCall("max", (Ref(order),))', 'AggregateCall("min", (Ref(order),))',
+        suite=_STACKED_DAYS,
+    ),
+    Mutation(
+        "recent rows: of the last row its moment is enough", _RECENT,
+        "_read(window) <= {column.id for column in columns}", "True", suite=_STACKED_DAYS,
     ),
     Mutation(
         "recent rows: the first rows in place of the last", _RECENT,
@@ -63,7 +101,8 @@ METHODS = (
     ),
     Mutation(
         "recent rows: one row fewer than a frame looks back at", _RECENT,
-        "Literal(str(most), INT)", "Literal(str(max(1, most - 2)), INT)", suite=_RECENT_DAYS,
+        "most = max(1, *(_looks_back(call) or 0 for _, call in window.calls))", "most = 1",
+        suite=_RECENT_DAYS,
     ),
     Mutation(
         "recent rows: the rows that were there come again", _RECENT,

@@ -18,6 +18,11 @@ _FRAME = re.compile(
 Bounds = tuple[int, int]
 
 
+def as_they_come(members: list[int], _rows: list[Row]) -> list[int]:
+    """The places of a partition's rows, those that tie in the order that they will have."""
+    return members
+
+
 def evaluate_window(call: WindowCall, rows: list[Row], layout: Layout) -> list[Value]:
     """The function's value for every row, in the order of ``rows``."""
     result: list[Value] = [None] * len(rows)
@@ -27,7 +32,7 @@ def evaluate_window(call: WindowCall, rows: list[Row], layout: Layout) -> list[V
         groups.setdefault(key, []).append(position)
     key_of = sort_key(call.order, layout)
     for members in groups.values():
-        ordered = sorted(members, key=lambda position: key_of(rows[position]))
+        ordered = sorted(as_they_come(members, rows), key=lambda position: key_of(rows[position]))
         partition = [rows[position] for position in ordered]
         for position, value in zip(ordered, _partition(call, partition, layout), strict=True):
             result[position] = value

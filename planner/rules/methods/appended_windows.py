@@ -25,7 +25,7 @@ are those of streaming engines that go by the time of events.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 
 from forerun.planner.algebra.aggregates.functions import function, is_aggregate, type_of
@@ -41,15 +41,14 @@ from forerun.planner.algebra.relational import (
     Version,
     Window,
     WindowCall,
-    walk,
 )
-from forerun.planner.algebra.scalar import Call, Literal, Ref, Scalar, conjunction
-from forerun.planner.algebra.types import BIGINT, BOOLEAN, STRING, UNKNOWN, Column
+from forerun.planner.algebra.scalar import Call, Literal, Ref, Scalar, conjunction, references
+from forerun.planner.algebra.types import BIGINT, BOOLEAN, STRING, UNKNOWN, Column, ColumnId
 from forerun.planner.memo.groups import View
 from forerun.planner.memo.memo import Memo
 from forerun.planner.memo.reference import Reference
 from forerun.planner.memo.tree import original
-from forerun.planner.props.repeatable import Repeats
+from forerun.planner.props.repeatable import Repeated, Repeats
 from forerun.planner.rules.join_block import tvr_of
 from forerun.planner.rules.methods.changed_partitions import is_seen_once
 from forerun.planner.search.rule import Match, MemoRule
@@ -83,11 +82,11 @@ def appends(match: Match) -> Column | None:
         return None
     given = tvr_of(memo, window.input)
     only_comes = given.changing and given.has_delta and given.weight is None
-    if not only_comes or given.repeats is not Repeats.ALWAYS or tvr.has_delta:
+    if not only_comes or given.repeated.rows is not Repeats.ALWAYS or tvr.has_delta:
         return None
     if tvr.repeats is Repeats.CHOSEN and not is_seen_once(memo, match.expression.group, tvr.new):
         return None
-    return _order(memo, window) if _is_of_one_source(memo, window.input) else None
+    return _order(memo, window, window.input)
 
 
 def _fire(match: Match) -> bool:
@@ -96,7 +95,7 @@ def _fire(match: Match) -> bool:
     if order is None or tvr is None or not isinstance(window, Window):
         return False
     known = tuple(one for _, call in window.calls if (one := _continued(call)) is not None)
-    if len(known) < len(window.calls):
+    if len(known) < len(window.calls) or not _repeat(memo, window, tvr.repeated):
         return False
     tvr.weight = None
     rows = _appended(memo, match.ids, window, order, known)
@@ -104,7 +103,23 @@ def _fire(match: Match) -> bool:
     return True
 
 
-def _order(memo: Memo, window: Window) -> Column | None:
+def reads_chosen(memo: Memo, window: Window, call: WindowCall) -> bool:
+    """Return whether a call reads a column whose values a window below has chosen."""
+    below = tvr_of(memo, window.input).repeated if isinstance(window.input, Reference) else None
+    return below is not None and any(below.is_chosen(references(arg)) for arg in call.args)
+
+
+def _repeat(memo: Memo, window: Window, made: Repeated) -> bool:
+    """Return whether what goes on of each call is the same when it is computed again: what is added
+    up is not chosen, or its sum over rows that tie is not."""
+    return all(
+        column.id not in made.chosen
+        for column, call in window.calls
+        if reads_chosen(memo, window, call)
+    )
+
+
+def _order(memo: Memo, window: Window, rows: Reference) -> Column | None:
     """The column that rows are declared to come in the order of, if all calls are in its order and
     of the same partitions."""
     first = window.calls[0][1]
@@ -113,14 +128,27 @@ def _order(memo: Memo, window: Window) -> Column | None:
     key = first.order[0] if first.order else None
     if key is None or not key.ascending or not key.nulls_first:
         return None
-    return key.column if key.column.id in memo.in_order else None
+    return key.column if _is_in_order(memo, original(memo, rows.group), key.column) else None
 
 
-def _is_of_one_source(memo: Memo, given: Reference) -> bool:
-    """Return whether rows are those of one table, filtered or not: a row of a join comes when its
-    partner does, and may be an old one."""
-    nodes = list(walk(original(memo, given.group)))
-    return all(isinstance(node, Scan | Filter | Project) for node in nodes)
+def _is_in_order(memo: Memo, node: Relation, column: Column) -> bool:
+    """Return whether rows are those of one table, filtered or not, which come in the order of the
+    column: a row of a join comes when its partner does, and may be an old one."""
+    while not isinstance(node, Scan):
+        if isinstance(node, Project):
+            made = next(scalar for own, scalar in node.items if own.id == column.id)
+            if not isinstance(made, Ref):
+                return False
+            column = made.column
+        elif not isinstance(node, Filter | Window):
+            return False
+        (node,) = node.inputs
+    return column.id in memo.in_order
+
+
+def goes_on(call: WindowCall) -> bool:
+    """Return whether a call goes on from an aggregate of the rows before."""
+    return _continued(call) is not None
 
 
 def _continued(call: WindowCall) -> _Continued | None:
@@ -141,7 +169,11 @@ def _appended(
     count, last = ids.of_type("rows_before", BIGINT), ids.of_type("last", order.type)
     states = tuple((ids.of_type("before", type_of(one.before)), one.before) for one in known)
     counted = ((count, AggregateCall("count", ())), (last, AggregateCall("max", (Ref(order),))))
-    lasts = Aggregate(memo.reference(given.new), first.partition, (*counted, *states))
+    read = {order.id, *(column.id for column in first.partition)}.union(
+        *(references(arg) for one in known for arg in one.before.args)
+    )
+    below = unread(memo, memo.reference(given.new), read)
+    lasts = Aggregate(below, first.partition, (*counted, *states))
     before = memo.reference(memo.add(lasts, RULE.name), before=True)
     names = tuple(ids.new(column.name, column) for column in first.partition)
     named = Project(
@@ -166,6 +198,17 @@ def _appended(
         value = one.value(Ref(state), Ref(made))
         items.append((column, in_order(value, Ref(count), Ref(last), order)))
     return Project(joined, (*((c, Ref(c)) for c in rows.columns), *items))
+
+
+def unread(memo: Memo, rows: Reference, read: Set[ColumnId]) -> Reference:
+    """Return the rows without windows of which no column is read."""
+    node = next(memo.alternatives(rows.group)).node
+    while isinstance(node, Window) and isinstance(node.input, Reference):
+        if not read.isdisjoint(column.id for column, _ in node.calls):
+            break
+        rows = node.input
+        node = next(memo.alternatives(rows.group)).node
+    return rows
 
 
 def in_order(value: Scalar, count: Scalar, last: Scalar, order: Column) -> Scalar:

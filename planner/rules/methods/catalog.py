@@ -23,6 +23,7 @@ from forerun.planner.rules.methods import (
     outer_join_views,
     positive_negative,
     recent_rows,
+    split_windows,
 )
 from forerun.planner.rules.methods.domain import DOMAIN
 from forerun.planner.rules.methods.method import Method, always
@@ -44,6 +45,7 @@ IM1 = Method(
         changed_partitions.RULE,
         appended_windows.RULE,
         recent_rows.RULE,
+        split_windows.RULE,
     ),
     always,
     "Tempura 4.1; delta queries as in Griffin and Libkin, SIGMOD 1995",

@@ -174,16 +174,20 @@ def _readers(memo: Memo, group: GroupId) -> Iterator[Expression]:
 
 
 def is_seen_once(memo: Memo, window: GroupId, group: GroupId) -> bool:
-    """Return whether there is one way from a group up to the result, and no other window that is
-    the same."""
+    """Return whether there is one way from a group up to the result, or to what no choice among its
+    rows makes a difference to, and no other window that is the same."""
     if _has_twin(memo, window):
         return False
-    while readers := list(_readers(memo, group)):
+    while readers := [one for one in _readers(memo, group) if _is_chosen(memo, one)]:
         twice = any(sum(i.group == group for i in one.inputs) > 1 for one in readers)
         if twice or len({one.group for one in readers}) > 1:
             return False
         group = readers[0].group
     return True
+
+
+def _is_chosen(memo: Memo, one: Expression) -> bool:
+    return tvr_of(memo, memo.reference(one.group)).repeats is Repeats.CHOSEN
 
 
 def _has_twin(memo: Memo, window: GroupId) -> bool:

@@ -11,14 +11,16 @@ each partition, *L*. They are the first ones in the opposite order, which each r
 rows (:mod:`forerun.planner.rules.methods.contenders`).
 
 Correctness: a row of dR comes after all rows of its partition in R_old, so the *k* rows before it
-are among the last *k* of R_old and those of dR. Which rows are the last ones has to be sure: *p*
-and the columns of *o* together hold a key. Both is looked at for each row that comes and for the
-rows that it goes on from, by the greatest value that its partition had and by whether numbers are
-ranks, and the run fails where it does not hold: its last try is batch. Bags: a key leaves no
-copies. NULLs: PARTITION BY takes them for a value; rows without *o* are first, so they may come
-into a new partition only. Retractions: none; of a changelog no order is declared. Source: as for
-other windows in a declared order (:mod:`forerun.planner.rules.methods.appended_windows`); the last
-rows of a frame are what streaming engines keep of a window of rows.
+are among the last *k* of R_old and those of dR. That is looked at for each row that comes, by the
+greatest value that its partition had. Which rows are the last ones has to be sure, too: either what
+is read of them are columns of *p* and *o*, which are equal where rows tie, or *p* and *o* together
+hold a key. That is looked at for each row that comes and for the rows that it goes on from, by
+whether numbers are ranks. Where either does not hold the run fails: its last try is batch. Bags: of
+rows that tie, each is one of as many. NULLs: PARTITION BY takes them for a value; rows without *o*
+are first, so they may come into a new partition only. Retractions: none; of a changelog no order is
+declared. Source: as for other windows in a declared order
+(:mod:`forerun.planner.rules.methods.appended_windows`); the last rows of a frame are what streaming
+engines keep of a window of rows.
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ from __future__ import annotations
 import re
 
 from forerun.planner.algebra.relational import (
+    Aggregate,
+    AggregateCall,
     Filter,
     Project,
     Relation,
@@ -35,8 +39,8 @@ from forerun.planner.algebra.relational import (
     Window,
     WindowCall,
 )
-from forerun.planner.algebra.scalar import FALSE, TRUE, Call, Literal, Ref
-from forerun.planner.algebra.types import BIGINT, BOOLEAN, INT, Column
+from forerun.planner.algebra.scalar import FALSE, TRUE, Call, Literal, Ref, references
+from forerun.planner.algebra.types import BIGINT, BOOLEAN, INT, Column, ColumnId
 from forerun.planner.memo.groups import View
 from forerun.planner.memo.memo import Memo
 from forerun.planner.memo.reference import Reference
@@ -44,7 +48,13 @@ from forerun.planner.memo.tree import original
 from forerun.planner.props.dependencies import closure, facts
 from forerun.planner.props.keys import is_key
 from forerun.planner.rules.join_block import tvr_of
-from forerun.planner.rules.methods.appended_windows import appends, in_order, value_if
+from forerun.planner.rules.methods.appended_windows import (
+    appends,
+    in_order,
+    reads_chosen,
+    unread,
+    value_if,
+)
 from forerun.planner.search.rule import Match, MemoRule
 from forerun.planner.tvr.signed import ColumnIds
 
@@ -63,17 +73,23 @@ def _fire(match: Match) -> bool:
     order = appends(match)
     if order is None or tvr is None or not isinstance(window, Window):
         return False
-    rows = window.input
-    back = [_looks_back(call) for _, call in window.calls]
-    most = max((one for one in back if one is not None), default=0)
-    if None in back or most > _MOST or not isinstance(rows, Reference):
-        return False
-    if not _is_told_apart(memo, rows, window.calls[0][1]):
+    if not goes_on(memo, window):
         return False
     tvr.weight = None
-    came = _after_recent(memo, match.ids, window, rows, order, most)
+    came = _after_recent(memo, match.ids, window, order)
     memo.link(tvr, Version.DELTA, View.ROWS, came, RULE.name)
     return True
+
+
+def goes_on(memo: Memo, window: Window) -> bool:
+    """Return whether all functions of a window look back at a few rows, of which it is sure which
+    they are."""
+    back = [_looks_back(call) for _, call in window.calls]
+    if None in back or max(filter(None, back), default=0) > _MOST:
+        return False
+    if any(reads_chosen(memo, window, call) for _, call in window.calls):
+        return False
+    return _reads_what_ties(window) or _is_told_apart(memo, window)
 
 
 def _looks_back(call: WindowCall) -> int | None:
@@ -89,29 +105,45 @@ def _looks_back(call: WindowCall) -> int | None:
     return int(moving[1]) if moving else None
 
 
-def _is_told_apart(memo: Memo, rows: Reference, call: WindowCall) -> bool:
+def _reads_what_ties(window: Window) -> bool:
+    """Return whether what is read of other rows is equal among rows that tie."""
+    lags = all(call.name == "lag" for _, call in window.calls)
+    return lags and _read(window) <= _places(window)
+
+
+def _is_told_apart(memo: Memo, window: Window) -> bool:
     """Return whether the columns of the partition and of the order hold a key of the rows."""
+    (rows,) = window.inputs
+    if not isinstance(rows, Reference):
+        return False
     known = facts(original(memo, rows.group), memo.keys, {})
-    columns = [column.id for column in (*call.partition, *(key.column for key in call.order))]
-    return is_key(closure(columns, known.dependencies), known.keys)
+    return is_key(closure(sorted(_places(window)), known.dependencies), known.keys)
 
 
-def _after_recent(
-    memo: Memo, ids: ColumnIds, window: Window, rows: Reference, order: Column, most: int
-) -> Relation:
-    """The rows of the delta, each with what its functions give of them and the most recent rows."""
-    given, first = tvr_of(memo, rows), window.calls[0][1]
+def _after_recent(memo: Memo, ids: ColumnIds, window: Window, order: Column) -> Relation:
+    """The rows of the delta, each with what its functions give of them and the most recent rows.
+    Which rows these are is looked at, unless it is all the same to what is read of them."""
+    rows, first = window.input, window.calls[0][1]
+    if not isinstance(rows, Reference):
+        raise TypeError(f"{rows} is no reference")
+    given, surely = tvr_of(memo, rows), _reads_what_ties(window)
+    most = max(1, *(_looks_back(call) or 0 for _, call in window.calls))
     columns = tuple((column, Ref(column)) for column in rows.columns)
     text = TIED.format(names=", ".join(key.column.name for key in first.order))
     apart, came = ids.of_type("apart", BOOLEAN), ids.of_type("came", BOOLEAN)
-    kept = memo.add(_recent(ids, memo.reference(given.new), first, apart, most + 1), RULE.name)
-    recent = memo.reference(kept, before=True)
+    read = _read(window) | _places(window)
+    below = unread(memo, memo.reference(given.new), read)
+    if surely and most == 1 and _is_of_first(window):
+        last = _latest(ids, below, first)
+    else:
+        last = _recent(ids, below, read, first, None if surely else apart, most)
+    kept = {column.id for column in last.columns}
+    recent = memo.reference(memo.add(last, RULE.name), before=True)
     delta = memo.reference(given.edges[Version.DELTA, View.ROWS])
+    old = FALSE if surely else value_if(Ref(apart), FALSE, text)
+    there = tuple((c, v if c.id in kept else Literal(None, c.type)) for c, v in columns)
     both = UnionAll(
-        (
-            Project(recent, (*columns, (came, value_if(Ref(apart), FALSE, text)))),
-            Project(delta, (*columns, (came, TRUE))),
-        ),
+        (Project(recent, (*there, (came, old))), Project(delta, (*columns, (came, TRUE)))),
         (*rows.columns, came),
     )
     before = Call("not", (Ref(came),), BOOLEAN)
@@ -120,40 +152,79 @@ def _after_recent(
     count, latest = ids.of_type("rows_before", BIGINT), ids.of_type("last", order.type)
     rank, number = ids.of_type("rank", INT), ids.of_type("number", INT)
     made = tuple((ids.of_type(column.name, column.type), call) for column, call in window.calls)
+    places = (
+        (rank, WindowCall("rank", (), first.partition, first.order)),
+        (number, WindowCall("row_number", (), first.partition, first.order)),
+    )
     among = Window(
         both,
         (
             *made,
             (count, WindowCall("count", (one,), first.partition, ())),
             (latest, WindowCall("max", (greatest,), first.partition, ())),
-            (rank, WindowCall("rank", (), first.partition, first.order)),
-            (number, WindowCall("row_number", (), first.partition, first.order)),
+            *(() if surely else places),
         ),
     )
     single = Call("=", (Ref(rank), Ref(number)), BOOLEAN)
     items = []
     for (column, _), (value, _) in zip(window.calls, made, strict=True):
         later = in_order(Ref(value), Ref(count), Ref(latest), order)
-        items.append((column, value_if(single, later, text)))
+        items.append((column, later if surely else value_if(single, later, text)))
     return Project(Filter(among, Ref(came)), (*columns, *items))
 
 
+def _read(window: Window) -> frozenset[ColumnId]:
+    """The columns of a row that functions of other rows read."""
+    return frozenset().union(*(references(arg) for _, call in window.calls for arg in call.args))
+
+
+def _places(window: Window) -> frozenset[ColumnId]:
+    """The columns of the partition and of the order."""
+    first = window.calls[0][1]
+    return frozenset(c.id for c in (*first.partition, *(key.column for key in first.order)))
+
+
+def _is_of_first(window: Window) -> bool:
+    """Return whether what is read of other rows is their partition and the first column of the
+    order."""
+    first = window.calls[0][1]
+    columns = (*first.partition, first.order[0].column)
+    return bool(first.partition) and _read(window) <= {column.id for column in columns}
+
+
+def _latest(ids: ColumnIds, rows: Reference, call: WindowCall) -> Relation:
+    """What is read of the last row of each partition, where that is its partition and the first
+    column of the order: the greatest value of it. What comes is later by this column."""
+    order = call.order[0].column
+    last = ids.of_type("last", order.type)
+    found = Aggregate(rows, call.partition, ((last, AggregateCall("max", (Ref(order),))),))
+    return Project(found, (*((c, Ref(c)) for c in call.partition), (order, Ref(last))))
+
+
 def _recent(
-    ids: ColumnIds, rows: Reference, call: WindowCall, apart: Column, most: int
+    ids: ColumnIds,
+    rows: Reference,
+    read: frozenset[ColumnId],
+    call: WindowCall,
+    apart: Column | None,
+    most: int,
 ) -> Relation:
-    """The last rows of each partition, and whether each has a place of its own: one more than is
-    looked back at, so that the first of those does not tie with one that is left out unseen."""
+    """The last rows of each partition, as many as are looked back at at ``most``, and whether each
+    has a place of its own (``apart``). Where that is looked at they are one more, so that the first
+    of those does not tie with one that is left out unseen."""
     backwards = tuple(SortKey(k.column, not k.ascending, not k.nulls_first) for k in call.order)
     place, rank = ids.of_type("from_last", INT), ids.of_type("rank", INT)
+    columns = tuple((column, Ref(column)) for column in rows.columns if column.id in read)
+    numbers = ((place, WindowCall("row_number", (), call.partition, backwards)),)
+    ranks = ((rank, WindowCall("rank", (), call.partition, backwards)),)
     placed = Window(
-        rows,
-        (
-            (place, WindowCall("row_number", (), call.partition, backwards)),
-            (rank, WindowCall("rank", (), call.partition, backwards)),
-        ),
+        Project(rows, columns) if len(columns) < len(rows.columns) else rows,
+        numbers if apart is None else (*numbers, *ranks),
     )
-    last = Filter(placed, Call("<=", (Ref(place), Literal(str(most), INT)), BOOLEAN))
-    columns = tuple((column, Ref(column)) for column in rows.columns)
+    kept = Literal(str(most if apart is None else most + 1), INT)
+    last = Filter(placed, Call("<=", (Ref(place), kept), BOOLEAN))
+    if apart is None:
+        return Project(last, columns)
     return Project(last, (*columns, (apart, Call("=", (Ref(rank), Ref(place)), BOOLEAN))))
 
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
+from decimal import Decimal
+
 import pytest
 
-from forerun.planner.algebra.relational import fold
+from forerun.planner.algebra.relational import Relation
 from forerun.planner.algebra.types import parse_type
-from forerun.planner.props.repeatable import Repeats, of_node
+from forerun.planner.props.repeatable import Repeats, repeats
 from forerun.planner.request import Source, SourceColumn
 from forerun.planner.sql.frontend import read_query
+from tests.oracles import windows
+from tests.oracles.interpreter import Inputs, SourceData, evaluate
+from tests.oracles.values import Row, row_key
 
 TABLE = Source(
     name="t",
@@ -42,7 +49,78 @@ EXAMPLES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("sql", EXAMPLES)
+OVER = "OVER (PARTITION BY k ORDER BY n)"
+BACK = f"SELECT k, n, m, n - lag(n) {OVER} AS d, row_number() {OVER} AS r FROM t"
+BY_COLUMN = {
+    f"SELECT k, n, m FROM ({BACK})": Repeats.ALWAYS,
+    f"SELECT k, n, d FROM ({BACK})": Repeats.ALWAYS,
+    f"SELECT d, r FROM ({BACK})": Repeats.ALWAYS,
+    f"SELECT m, d FROM ({BACK})": Repeats.CHOSEN,
+    f"SELECT k, d + n AS e, r * 2 AS f, k + n AS g FROM ({BACK})": Repeats.ALWAYS,
+    f"SELECT k, m + d AS e FROM ({BACK})": Repeats.CHOSEN,
+    f"SELECT d, count(*) AS c, sum(r) AS s FROM ({BACK}) GROUP BY d": Repeats.ALWAYS,
+    f"SELECT d, sum(m) AS s FROM ({BACK}) GROUP BY d": Repeats.CHOSEN,
+    f"SELECT m, count(*) AS c FROM ({BACK}) GROUP BY m": Repeats.ALWAYS,
+    f"SELECT m, sum(d) AS s FROM ({BACK}) GROUP BY m": Repeats.CHOSEN,
+    f"SELECT k, sum(d) AS s, sum(m) AS t, count_if(d > r) AS c FROM ({BACK}) GROUP BY k":
+        Repeats.ALWAYS,
+    f"SELECT k, sum(d * m) AS s FROM ({BACK}) GROUP BY k": Repeats.CHOSEN,
+    f"SELECT k, sum(m) FILTER (WHERE d > 0) AS s FROM ({BACK}) GROUP BY k": Repeats.CHOSEN,
+    f"SELECT m, sum(d) {OVER} AS s FROM ({BACK})": Repeats.ALWAYS,
+    f"SELECT m, sum(d * r) {OVER} AS s FROM ({BACK})": Repeats.ALWAYS,
+    f"SELECT m, sum(d) OVER (PARTITION BY k) AS s FROM ({BACK})": Repeats.ALWAYS,
+    f"SELECT m, sum(d) OVER (PARTITION BY k ORDER BY m) AS s FROM ({BACK})": Repeats.CHOSEN,
+    f"SELECT m, sum(d) OVER (PARTITION BY m) AS s FROM ({BACK})": Repeats.CHOSEN,
+    f"SELECT m, sum(m) OVER (PARTITION BY k ORDER BY r) AS s FROM ({BACK})": Repeats.CHOSEN,
+    f"SELECT m, sum(d * m) {OVER} AS s FROM ({BACK})": Repeats.CHOSEN,
+    f"SELECT m, sum(m) {OVER} AS s FROM ({BACK})": Repeats.ALWAYS,
+    f"SELECT m FROM ({BACK}) WHERE d > 0": Repeats.CHOSEN,
+    f"SELECT m, sum(d) {OVER} AS s FROM ({BACK}) WHERE n > 1": Repeats.ALWAYS,
+    f"SELECT m, sum(d) {OVER} AS s FROM ({BACK}) WHERE m > 1": Repeats.CHOSEN,
+    f"SELECT b.m, u.m AS o FROM ({BACK}) b JOIN t u ON u.n = b.n": Repeats.ALWAYS,
+    f"SELECT b.m, u.m AS o FROM ({BACK}) b JOIN t u ON u.n = b.d": Repeats.CHOSEN,
+    f"SELECT b.k, b.n, b.d, u.m AS o FROM ({BACK}) b JOIN t u ON u.m = b.m": Repeats.CHOSEN,
+    f"SELECT k, n, d FROM ({BACK}) UNION ALL SELECT k, n, n FROM t": Repeats.ALWAYS,
+    f"SELECT m FROM (SELECT m, d FROM ({BACK}) UNION ALL SELECT m, n FROM t)": Repeats.ALWAYS,
+    f"SELECT m, d FROM ({BACK}) UNION ALL SELECT m, n FROM t": Repeats.CHOSEN,
+    f"SELECT DISTINCT m, d FROM ({BACK})": Repeats.CHOSEN,
+    f"SELECT k, n, d, e FROM (SELECT *, n - lag(n, 2) {OVER} AS e FROM ({BACK}))": Repeats.CHOSEN,
+    f"SELECT k, n, d, l FROM (SELECT *, lag(m) {OVER} AS l FROM ({BACK}))": Repeats.CHOSEN,
+    f"SELECT k, n, lag(d) {OVER} AS l FROM ({BACK})": Repeats.CHOSEN,
+    f"SELECT m, rand() AS x FROM ({BACK})": Repeats.CHOSEN,
+    f"SELECT k, n, d FROM ({BACK}) ORDER BY k, n, d LIMIT 3": Repeats.ALWAYS,
+    f"SELECT m, d FROM ({BACK}) ORDER BY m, d LIMIT 3": Repeats.CHOSEN,
+}  # fmt: skip
+"""Windows choose columns among rows that tie: (k, n) in half of the examples, by column m."""
+
+
+def read(sql: str) -> Relation:
+    return read_query(sql, (TABLE,)).relation
+
+
+@pytest.mark.parametrize("sql", [*EXAMPLES, *BY_COLUMN])
 def test_repeats(sql: str) -> None:
-    relation = read_query(sql, (TABLE,)).relation
-    assert fold(relation, lambda n, below: of_node(n, below, n.inputs)) is EXAMPLES[sql]
+    assert repeats(read(sql)) is {**EXAMPLES, **BY_COLUMN}[sql]
+
+
+def tied(rng: random.Random) -> Row:
+    """A row that ties with others, by few values of its first two columns."""
+    return rng.randrange(2), rng.randrange(3), 1.5, Decimal(rng.randrange(9))
+
+
+@pytest.mark.parametrize("sql", [sql for sql in BY_COLUMN if "rand" not in sql])
+def test_what_is_chosen_differs_and_what_repeats_does_not(
+    sql: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each window sees rows that tie in an order of its own, and another one each time."""
+    rng, found = random.Random(sql), set()
+    rows = [tied(rng) for _ in range(24)]
+    for time in range(12):
+
+        def shuffled(members: list[int], given: list[Row], time: int = time) -> list[int]:
+            return random.Random(f"{time} {given!r}").sample(members, len(members))
+
+        monkeypatch.setattr(windows, "as_they_come", shuffled)
+        made = evaluate(read(sql), Inputs({"t": SourceData(("k", "n", "x", "m"), rows)}))
+        found.add(frozenset(Counter(map(row_key, made)).items()))
+    assert (len(found) > 1) is (BY_COLUMN[sql] is Repeats.CHOSEN)
