@@ -45,7 +45,7 @@ QUERIES = {
     f"id, at, lag(at) {OVER} AS a, lag(at, 2) {OVER} AS b FROM t0) q",
     "by-moment": f"SELECT k, at, count(*) AS c, count_if(fresh) AS f FROM ({MARKED}) q "
     "GROUP BY k, at",
-    "number-before": f"SELECT k, at, id, id - lag(id) OVER (PARTITION BY k ORDER BY at, id) AS d "
+    "number-before": "SELECT k, at, id, id - lag(id) OVER (PARTITION BY k ORDER BY at, id) AS d "
     "FROM t0",
     "beside": f"SELECT k, at, at - lag(at) {OVER} AS d, sum(n) {OVER} AS s, count(*) {OVER} AS c "
     "FROM t0",

@@ -86,6 +86,7 @@ BY_COLUMN = {
     f"SELECT DISTINCT m, d FROM ({BACK})": Repeats.CHOSEN,
     f"SELECT k, n, d, e FROM (SELECT *, n - lag(n, 2) {OVER} AS e FROM ({BACK}))": Repeats.CHOSEN,
     f"SELECT k, n, d, l FROM (SELECT *, lag(m) {OVER} AS l FROM ({BACK}))": Repeats.CHOSEN,
+    f"SELECT k, n, lag(m) {OVER} AS l FROM t": Repeats.CHOSEN,
     f"SELECT k, n, lag(d) {OVER} AS l FROM ({BACK})": Repeats.CHOSEN,
     f"SELECT m, rand() AS x FROM ({BACK})": Repeats.CHOSEN,
     f"SELECT k, n, d FROM ({BACK}) ORDER BY k, n, d LIMIT 3": Repeats.ALWAYS,
