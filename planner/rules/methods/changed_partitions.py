@@ -134,11 +134,13 @@ def _common(node: Window, by: _By) -> _By:
 
 
 def _above(memo: Memo, group: GroupId, by: _By) -> tuple[Expression, _By] | None:
-    """The operator of the query that alone reads a group, if it is done partition by partition."""
+    """The operator of the query that alone reads a group, if it is done partition by partition;
+    where the query has none, that of a rule."""
     readers = list(_readers(memo, group))
+    readers = [one for one in readers if not one.origin] or readers
     if len({one.group for one in readers}) != 1:
         return None
-    for one in sorted(readers, key=lambda one: (bool(one.origin), one.id)):
+    for one in sorted(readers, key=lambda one: one.id):
         if found := _handed_on(one.node, by):
             return one, found
     return None
