@@ -51,6 +51,9 @@ PACKED_BYTES = 8
 """The most bytes of a key that Spark packs into a long."""
 _PATTERNS = frozenset({"like", "ilike", "rlike", "regexp", "regexp_like", "regexp_extract"})
 
+_IN_ORDER = 0.25
+"""What a window costs over rows that lie in its order, as a part of one that sorts them. Of 20
+million rows, in one warm JVM, µs a row: 0.56 with the sort, 0.18 for a second one in that order."""
 _MOST_OBJECTS = 128
 """Spark's ``spark.sql.objectHashAggregate.sortBased.fallbackThreshold``."""
 _OBJECT = 1.5
@@ -303,7 +306,7 @@ def _join(node: Join, inputs: Sizes, output: Size, prices: Prices) -> float:
 
 @plain.register(Sort, Window)
 def _sorted(_: Relation, inputs: Sizes, __: Size, prices: Prices) -> float:
-    return inputs[0].rows * prices.sort_row
+    return sort(inputs[0].rows, prices)
 
 
 @plain.register(Limit)
@@ -314,6 +317,16 @@ def _limit(*_: object) -> float:
 @plain.register(SetOperation)
 def _set_operation(_: SetOperation, inputs: Sizes, __: Size, prices: Prices) -> float:
     return sum(size.rows for size in inputs) * (prices.aggregate_row + prices.exchange_row)
+
+
+def sort(rows: float, prices: Prices) -> float:
+    """Sort rows, or compute a window over rows in any order."""
+    return rows * prices.sort_row
+
+
+def window_in_order(rows: float, prices: Prices) -> float:
+    """Compute a window over rows that lie in its order."""
+    return rows * prices.sort_row * _IN_ORDER
 
 
 _STEPS = 10

@@ -51,6 +51,7 @@ from forerun.planner.temporal.space import (
 )
 from forerun.planner.temporal.told_sizes import ToldSizes
 from forerun.planner.temporal.unchanged import Unchanged
+from forerun.planner.temporal.window_order import is_in_order, is_read_in_order
 
 _HANDS_ON = (Join, Filter, Project, UnionAll, Relying)
 """Operators that can preserve an input's distribution: what they require of their inputs depends on
@@ -123,6 +124,10 @@ class AlternativeEnumerator:
         if self.early is None:
             return free
         return free.with_early(self.early_runs, self.early.prices.without_starts())
+
+    def is_read_in_order(self, group: GroupId) -> bool:
+        """Return whether windows read rows of a group in an order that those below left."""
+        return is_read_in_order(self._memo, group)
 
     def prices_of(self, run: int) -> Prices:
         """Return the prices of a run."""
@@ -307,6 +312,8 @@ class AlternativeEnumerator:
             return sum(self._lookup(one, span) for one in node.on)
         if isinstance(node, UnionAll) and len(self._with_rows(node, span)) == 1:
             return 0.0
+        if isinstance(node, Window) and is_in_order(self._memo, node):
+            return operators.window_in_order(sizes[0].rows, self.prices)
         return operators.plain(node, sizes, output, self.prices)
 
     def _lookup(self, one: ReliedForeignKey, span: Span) -> float:

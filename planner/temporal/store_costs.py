@@ -57,6 +57,7 @@ class StoreCosts:
             size = self._stored(slot, span.base if before else span.run)
             extra = self._consolidation(slot, group, size, self._prices[index])
             own = self._read_from(slot, size, span.base if before else span.run, index)
+            own += self._sorted(slot, group, size, self._prices[index])
             self._read[known] = own + extra, extra
         return self._read[known]
 
@@ -70,6 +71,7 @@ class StoreCosts:
             whole = self._stored(slot, span.run)
             own = self._read_from(slot, self._stored(slot, span.base), span.base, index)
             own += self._consolidation(slot, group, whole, self._prices[index])
+            own += self._sorted(slot, group, whole, self._prices[index])
             self._added[known] = tuple(
                 (change, own + self._more_to_merge(slot, change, index))
                 for change in (slot.delta, slot.singles)
@@ -149,6 +151,14 @@ class StoreCosts:
 
     def _goes_on(self, slot: Slot, span: Span) -> bool:
         return bool(span.base) and self._unchanged.goes_on(slot, span)
+
+    def _sorted(self, slot: Slot, group: GroupId, size: Size, prices: Prices) -> int:
+        """Return what sorting rows costs that windows read in an order which those below left."""
+        if slot.whole != group or not self._alternatives.is_read_in_order(group):
+            return 0
+        return round(
+            operators.sort(size.rows, prices) - operators.window_in_order(size.rows, prices)
+        )
 
     def _consolidation(self, slot: Slot, group: GroupId, size: Size, prices: Prices) -> int:
         """Return the cost of turning weighted rows into plain ones by grouping over all columns; 0

@@ -16,6 +16,7 @@ from tests.properties import (
     test_contenders,
     test_memo_values,
     test_recent_rows,
+    test_stacked_windows,
     test_subquery_values,
 )
 from tests.properties.test_delta_laws import LAWS
@@ -41,6 +42,7 @@ BY_ROWS = {
     "tests/properties/test_changed_partitions.py": test_changed_partitions.HOLDS,
     "tests/properties/test_appended_windows.py": test_appended_windows.HOLDS,
     "tests/properties/test_recent_rows.py": test_recent_rows.HOLDS,
+    "tests/properties/test_stacked_windows.py": test_stacked_windows.HOLDS,
 }
 """Where rules are held against rows, and which ones."""
 

@@ -1,0 +1,54 @@
+"""The order that windows leave their rows in: one over another that is in the same order does not
+sort them again, unless they were stored in between."""
+
+from __future__ import annotations
+
+from forerun.planner.algebra.relational import Filter, Project, Relation, SortKey, Window
+from forerun.planner.algebra.scalar import Ref
+from forerun.planner.algebra.types import Column
+from forerun.planner.memo.groups import GroupId
+from forerun.planner.memo.memo import Memo
+from forerun.planner.memo.reference import Reference
+
+_Order = tuple[frozenset[Column], tuple[SortKey, ...]]
+"""The partition and the order of a window."""
+
+
+def is_in_order(memo: Memo, window: Window) -> bool:
+    """Return whether a window reads rows that one below has put in the order of all its calls."""
+    orders = {(frozenset(call.partition), call.order) for _, call in window.calls}
+    if len(orders) > 1 or not isinstance(window.input, Reference):
+        return False
+    return _left_in(memo, window.input.group) == orders.pop()
+
+
+def is_read_in_order(memo: Memo, group: GroupId) -> bool:
+    """Return whether a window reads rows of a group in the order that one below leaves them in:
+    where they come from the store, it has to sort them."""
+    parents = [memo.expressions[number] for number in memo.group(group).parents]
+    live = [one for one in parents if not one.dropped]
+    return any(
+        is_in_order(memo, one.node)
+        if isinstance(one.node, Window)
+        else isinstance(one.node, Project | Filter) and is_read_in_order(memo, one.group)
+        for one in live
+    )
+
+
+def _left_in(memo: Memo, group: GroupId) -> _Order | None:
+    """Return the order of a window that is computed last, by the columns that are handed on."""
+    node: Relation = next(memo.alternatives(group)).node
+    if isinstance(node, Window):
+        _, call = node.calls[-1]
+        return frozenset(call.partition), call.order
+    if not isinstance(node, Project | Filter) or not isinstance(node.input, Reference):
+        return None
+    below = _left_in(memo, node.input.group)
+    if below is None or isinstance(node, Filter):
+        return below
+    names = {value.column: column for column, value in node.items if isinstance(value, Ref)}
+    partition, order = below
+    if not {*partition, *(key.column for key in order)} <= names.keys():
+        return None
+    renamed = (SortKey(names[key.column], key.ascending, key.nulls_first) for key in order)
+    return frozenset(names[column] for column in partition), tuple(renamed)
