@@ -71,7 +71,7 @@ class Peers:
 
     @property
     def columns(self) -> frozenset[ColumnId]:
-        """The columns that are equal among the rows."""
+        """Return the columns that are equal among the rows."""
         return self.partition | {key.column.id for key in self.order}
 
     def renamed(self, names: Mapping[ColumnId, Column]) -> Peers | None:
@@ -84,8 +84,12 @@ class Peers:
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """How well a relation repeats, by column: its ``rows`` without the columns that are ``chosen``,
-    and for each of these among which rows its values are, if they repeat there."""
+    """Tells how well a relation repeats, by column: its ``rows`` without the columns that are
+    ``chosen``, and for each of these among which rows its values are, if they repeat there.
+
+    How often each combination occurs of columns that are chosen among the same rows, and of those
+    that are equal among them, repeats as well.
+    """
 
     rows: Repeats = Repeats.ALWAYS
     chosen: Mapping[ColumnId, Peers | None] = field(default_factory=dict)
@@ -96,8 +100,8 @@ class Repeated:
         return Repeats.CHOSEN if self.chosen else self.rows
 
     def peers_of(self, read: frozenset[ColumnId]) -> Peers | None:
-        """Return among which rows what is computed of these columns repeats, some of which are
-        chosen; None if it need not."""
+        """Return among which rows these columns are chosen, if how often each combination of them
+        occurs repeats; None if it need not, and if none of them is chosen."""
         chosen = {self.chosen[id_] for id_ in read & self.chosen.keys()}
         peers = chosen.pop() if len(chosen) == 1 else None
         return peers if peers and read <= self.chosen.keys() | peers.columns else None

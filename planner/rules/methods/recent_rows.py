@@ -193,8 +193,8 @@ def _is_of_first(window: Window) -> bool:
 
 
 def _latest(ids: ColumnIds, rows: Reference, call: WindowCall) -> Relation:
-    """What is read of the last row of each partition, where that is its partition and the first
-    column of the order: the greatest value of it. What comes is later by this column."""
+    """Return what is read of the last row of each partition, where that is its partition and the
+    first column of the order: the greatest value of it. What comes is later by this column."""
     order = call.order[0].column
     last = ids.of_type("last", order.type)
     found = Aggregate(rows, call.partition, ((last, AggregateCall("max", (Ref(order),))),))
