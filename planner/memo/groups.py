@@ -117,7 +117,7 @@ class Tvr:
 
     @property
     def repeats(self) -> Repeats:
-        """How well it repeats with all of its columns."""
+        """Return how well it repeats with all of its columns."""
         return self.repeated.whole
 
     @property

@@ -96,7 +96,7 @@ class Repeated:
 
     @property
     def whole(self) -> Repeats:
-        """How well it repeats with all of its columns."""
+        """Return how well it repeats with all of its columns."""
         return Repeats.CHOSEN if self.chosen else self.rows
 
     def peers_of(self, read: frozenset[ColumnId]) -> Peers | None:
