@@ -23,6 +23,7 @@ from enum import IntEnum
 
 from forerun.planner.algebra.aggregates.functions import answer_of, function, is_aggregate
 from forerun.planner.algebra.aggregates.record import Answer, Rounding
+from forerun.planner.algebra.aggregates.types import are_told_apart
 from forerun.planner.algebra.dispatch import operator_pass
 from forerun.planner.algebra.recursion import Recursion
 from forerun.planner.algebra.relational import (
@@ -61,8 +62,9 @@ class Repeats(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Peers:
-    """The rows that tie in the order of a window, within a partition: how often each value of a
-    column occurs among them repeats, and which of them has it does not. ``made_by`` is a column of
+    """The rows that tie in the order of a window, within a partition, by columns that are the same
+    where they are equal (0.0 and -0.0 are not): how often each value of another column occurs among
+    them repeats, and which of them has it does not. ``made_by`` is a column of
     the window: two of different windows may choose each in its own way."""
 
     partition: frozenset[ColumnId]
@@ -212,16 +214,18 @@ def _of_windows(node: Window, below: Known, _: Sequence[Relation]) -> Repeated:
     for column, call in node.calls:
         found = _of_window(column, call)
         read = frozenset().union(*map(references, call.args))
-        places = {c.id for c in call.partition} | {key.column.id for key in call.order}
-        if known.is_chosen(frozenset(places)) or (
+        columns = (*call.partition, *(key.column for key in call.order))
+        places = frozenset(column.id for column in columns)
+        if known.is_chosen(places) or (
             known.is_chosen(read) and not _is_over_peers(call, known.peers_of(read))
         ):
             chosen[column.id] = None
         elif found is Repeats.CHOSEN:
-            by_place = call.name in BY_PLACE and read <= places and not known.is_chosen(read)
+            by_place = call.name in BY_PLACE and read <= places
+            same = all(are_told_apart((one.type,)) for one in columns)
             partition = frozenset(c.id for c in call.partition)
             peers = Peers(partition, call.order, node.calls[0][0].id)
-            chosen[column.id] = peers if by_place else None
+            chosen[column.id] = peers if by_place and same else None
         else:
             rows.append(found)
     return Repeated(max(rows), chosen)

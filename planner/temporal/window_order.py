@@ -25,14 +25,17 @@ def is_in_order(memo: Memo, window: Window) -> bool:
 def is_read_in_order(memo: Memo, group: GroupId) -> bool:
     """Return whether a window reads rows of a group in the order that one below leaves them in:
     where they come from the store, it has to sort them."""
-    parents = [memo.expressions[number] for number in memo.group(group).parents]
-    live = [one for one in parents if not one.dropped]
-    return any(
-        is_in_order(memo, one.node)
-        if isinstance(one.node, Window)
-        else isinstance(one.node, Project | Filter) and is_read_in_order(memo, one.group)
-        for one in live
-    )
+    waiting, seen = [memo.leader(group)], {memo.leader(group)}
+    while waiting:
+        for number in memo.group(waiting.pop()).parents:
+            one = memo.expressions[number]
+            if isinstance(one.node, Window) and not one.dropped and is_in_order(memo, one.node):
+                return True
+            above = memo.leader(one.group)
+            if isinstance(one.node, Project | Filter) and not one.dropped and above not in seen:
+                seen.add(above)
+                waiting.append(above)
+    return False
 
 
 def _left_in(memo: Memo, group: GroupId) -> _Order | None:

@@ -15,6 +15,8 @@ _RECENT = "planner/rules/methods/recent_rows.py"
 _RECENT_DAYS = ("tests/properties/test_recent_rows.py", "-m", "not spark")
 _REPEATABLE = "planner/props/repeatable.py"
 _REPEATS = ("tests/planner/props/test_repeatable.py",)
+_ORDER = "planner/temporal/window_order.py"
+_ORDERED = ("tests/planner/temporal/test_window_order.py",)
 _STACKED_DAYS = ("tests/properties/test_stacked_windows.py", "-m", "not spark")
 METHODS = (
     Mutation(
@@ -47,6 +49,20 @@ METHODS = (
     Mutation(
         "windows over windows: the row before may have any column", _REPEATABLE,
         "call.name in BY_PLACE and read <= places", "call.name in BY_PLACE", suite=_REPEATS,
+    ),
+    Mutation(
+        "windows over windows: 0.0 and -0.0 are the same", _REPEATABLE,
+        "peers if by_place and same else None", "peers if by_place else None", suite=_REPEATS,
+    ),
+    Mutation(
+        "windows over windows: a window in another order is not sorted", _ORDER,
+        "return _left_in(memo, window.input.group) == orders.pop()",
+        "return _left_in(memo, window.input.group) is not None", suite=_ORDERED,
+    ),
+    Mutation(
+        "windows over windows: what was stored lies in its order", _ORDER,
+        "if isinstance(one.node, Window) and not one.dropped and is_in_order(memo, one.node):",
+        "if False:", suite=_ORDERED,
     ),
     Mutation(
         "windows over windows: two windows choose alike", _REPEATABLE,

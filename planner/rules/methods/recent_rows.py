@@ -13,8 +13,8 @@ rows (:mod:`forerun.planner.rules.methods.contenders`).
 Correctness: a row of dR comes after all rows of its partition in R_old, so the *k* rows before it
 are among the last *k* of R_old and those of dR. That is looked at for each row that comes, by the
 greatest value that its partition had. Which rows are the last ones has to be sure, too: either what
-is read of them are columns of *p* and *o*, which are equal where rows tie, or *p* and *o* together
-hold a key. That is looked at for each row that comes and for the rows that it goes on from, by
+is read of them are columns of *p* and *o*, which are the same where rows tie, or *p* and *o* hold
+a key together. That is looked at for each row that comes and for the rows that it goes on from, by
 whether numbers are ranks. Where either does not hold the run fails: its last try is batch. Bags: of
 rows that tie, each is one of as many. NULLs: PARTITION BY takes them for a value; rows without *o*
 are first, so they may come into a new partition only. Retractions: none; of a changelog no order is
@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import re
 
+from forerun.planner.algebra.aggregates.types import are_told_apart
 from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
@@ -106,9 +107,11 @@ def _looks_back(call: WindowCall) -> int | None:
 
 
 def _reads_what_ties(window: Window) -> bool:
-    """Return whether what is read of other rows is equal among rows that tie."""
-    lags = all(call.name == "lag" for _, call in window.calls)
-    return lags and _read(window) <= _places(window)
+    """Return whether what is read of other rows is the same among rows that tie."""
+    first = window.calls[0][1]
+    columns = (*first.partition, *(key.column for key in first.order))
+    same = {column.id for column in columns if are_told_apart((column.type,))}
+    return _read(window) <= same and all(call.name == "lag" for _, call in window.calls)
 
 
 def _is_told_apart(memo: Memo, window: Window) -> bool:

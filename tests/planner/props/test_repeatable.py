@@ -46,6 +46,9 @@ EXAMPLES = {
         Repeats.ROUNDED,
     "SELECT t.k FROM t WHERE k IN (SELECT first(k) FROM t GROUP BY n)": Repeats.CHOSEN,
     "SELECT k, rand() AS r FROM t": Repeats.CHOSEN,
+    "SELECT x, lag(x) OVER (PARTITION BY k ORDER BY x) AS b FROM t": Repeats.CHOSEN,  # -0.0
+    "SELECT k, n, lag(n) OVER (PARTITION BY x ORDER BY n) AS b FROM t": Repeats.CHOSEN,
+    "SELECT n, lag(n) OVER (PARTITION BY k ORDER BY n) AS b FROM t": Repeats.ALWAYS,
 }  # fmt: skip
 
 
