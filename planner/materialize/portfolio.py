@@ -115,6 +115,7 @@ def foreign_keys(request: PlanRequest) -> tuple[ReliedForeignKey, ...]:
 
 
 _IN_ORDER = frozenset({appended_windows.RULE.name, recent_rows.RULE.name, split_windows.RULE.name})
+"""The rules for sources whose rows are declared to come in an order."""
 
 Relied = frozenset[tuple[str, str]]
 """The (source, column) pairs whose declared NOT NULL the normal form of a query depends on."""

@@ -16,10 +16,10 @@ _Order = tuple[frozenset[Column], tuple[SortKey, ...]]
 
 def is_in_order(memo: Memo, window: Window) -> bool:
     """Return whether a window reads rows that one below has put in the order of all its calls."""
-    orders = {(frozenset(call.partition), call.order) for _, call in window.calls}
-    if len(orders) > 1 or not isinstance(window.input, Reference):
+    order = _order_of(window)
+    if order is None or not isinstance(window.input, Reference):
         return False
-    return _left_in(memo, window.input.group) == orders.pop()
+    return _left_in(memo, window.input.group) == order
 
 
 def is_read_in_order(memo: Memo, group: GroupId) -> bool:
@@ -38,12 +38,17 @@ def is_read_in_order(memo: Memo, group: GroupId) -> bool:
     return False
 
 
+def _order_of(window: Window) -> _Order | None:
+    """Return the order of all calls of a window; None of several: which is left is not known."""
+    orders = {(frozenset(call.partition), call.order) for _, call in window.calls}
+    return orders.pop() if len(orders) == 1 else None
+
+
 def _left_in(memo: Memo, group: GroupId) -> _Order | None:
-    """Return the order of a window that is computed last, by the columns that are handed on."""
+    """Return the order that a window leaves rows in, by the columns that are handed on."""
     node: Relation = next(memo.alternatives(group)).node
     if isinstance(node, Window):
-        _, call = node.calls[-1]
-        return frozenset(call.partition), call.order
+        return _order_of(node)
     if not isinstance(node, Project | Filter) or not isinstance(node.input, Reference):
         return None
     below = _left_in(memo, node.input.group)

@@ -56,7 +56,7 @@ METHODS = (
     ),
     Mutation(
         "windows over windows: a window in another order is not sorted", _ORDER,
-        "return _left_in(memo, window.input.group) == orders.pop()",
+        "return _left_in(memo, window.input.group) == order",
         "return _left_in(memo, window.input.group) is not None", suite=_ORDERED,
     ),
     Mutation(

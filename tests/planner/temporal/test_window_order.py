@@ -46,6 +46,17 @@ def test_what_lies_in_the_order_is_not_sorted_again(over: str) -> None:
     assert (more < 0.4 * other) is OVER[over]
 
 
+def test_of_several_orders_below_none_is_known() -> None:
+    memo = Memo(frozenset({"t"}))
+    below = BELOW.replace(" AS b", " AS b, sum(n) OVER (PARTITION BY g ORDER BY n) AS s")
+    for by in "kg":
+        sql = f"SELECT b, count(s) OVER (PARTITION BY {by} ORDER BY n) AS c FROM {below}"
+        memo.add(read_query(sql, (TABLE,)).relation)
+    made = [one.node for one in memo.expressions if isinstance(one.node, Window)]
+    assert len(made) > 2
+    assert not any(is_in_order(memo, one) for one in made)
+
+
 @pytest.mark.parametrize("over", OVER)
 def test_what_is_stored_in_between_is_sorted_again(over: str) -> None:
     memo = Memo(frozenset({"t"}))
