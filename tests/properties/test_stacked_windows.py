@@ -14,16 +14,15 @@ from forerun.planner.rules.methods import appended_windows, recent_rows, split_w
 from tests.oracles import windows
 from tests.oracles.values import Row
 from tests.planner.chosen_rules import chosen_rules
-from tests.properties.cases import Case, QueryCase, Select
+from tests.properties.cases import Case, QueryCase, Select, TableCase
 from tests.properties.engines import InterpreterEngine, PlainSailEngine, PlainSparkEngine
 from tests.properties.execute import Engine, Outcome, run_case
 from tests.properties.sessions import sail_session, spark_session
-from tests.properties.test_appended_windows import RUNS, table
+from tests.properties.test_appended_windows import COLUMNS, DAYS, RUNS, days_equal_batch, table
 from tests.selection import few
 
 HOLDS = (split_windows.RULE.name,)
 """The rule that this file holds against rows."""
-DAYS = 8
 OTHERS = ("WindowsOfChangedPartitions",)
 """The other way to keep such windows, which is switched off on half of the days."""
 OVER, BY_G = "OVER (PARTITION BY k ORDER BY at)", "OVER (PARTITION BY g ORDER BY at)"
@@ -110,7 +109,7 @@ def test_windows_of_two_kinds_are_split(name: str) -> None:
 @pytest.mark.parametrize("name", CHOSEN)
 def test_nothing_goes_on_from_what_is_chosen(name: str) -> None:
     found = plan(large_day("sessions", CHOSEN[name]))
-    assert not chosen_rules(found)[appended_windows.RULE.name]
+    assert found.trace.found[appended_windows.RULE.name] == 0
 
 
 def shuffled(members: list[int], rows: list[Row]) -> list[int]:
@@ -122,12 +121,24 @@ def shuffled(members: list[int], rows: list[Row]) -> list[int]:
 @pytest.mark.parametrize("name", [*QUERIES, *WITH_KEY])
 def test_a_day_equals_batch(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(windows, "as_they_come", shuffled)
-    kept = 0
-    for seed in range(DAYS):
-        engine = InterpreterEngine()
-        with engine.recording():
-            kept += day(name, seed, engine).kept > 0
-    assert kept >= DAYS // 2
+    days_equal_batch(name, day)
+
+
+@pytest.mark.parametrize("at", [20, 19, 15, None])
+@pytest.mark.parametrize("name", ["sessions", "beside", "number-before"])
+def test_a_row_that_comes_out_of_order_is_noticed(name: str, at: int | None) -> None:
+    """Without a key, the order is all that is declared."""
+    rows = (1, "a", 16, 1, None, 0), (1, "a", 19, 1, None, 5)
+    one = TableCase(COLUMNS, True, (rows, ((1, "a", at, 1, None, 1),)), ordered_by="at")
+    query = QueryCase((Select(("1",), "t0"),), outer=QUERIES[name])
+    late = Case("late", {"t0": one}, query, 2, early=True, off=OTHERS)
+    engine = InterpreterEngine()
+    with engine.recording():
+        if at == 20:
+            assert run_case(late, engine).kept > 0
+            return
+        with pytest.raises(Exception, match="USER_RAISED_EXCEPTION"):
+            run_case(late, engine)
 
 
 @pytest.fixture(scope="module")
