@@ -550,6 +550,8 @@ def _kind_turned(rng: random.Random, tables: list[str]) -> QueryCase:
     summed = f"SELECT sum(t.n) AS s, count(*) AS r {ours}"
     listed = "SELECT c0, c1 FROM ({0}) q UNION ALL VALUES (1L, 'a')"
     first = f"SELECT t.n, t.g {ours} ORDER BY t.n DESC, t.g LIMIT {rng.randint(1, 2)}"
+    many = "SELECT explode(array(q.c2, 7, q.c2)) AS e"
+    exploded = f"SELECT e + q.c2 AS w FROM ({many}) WHERE e <> q.c2 - 2"
     outer = rng.choice(
         (
             f"SELECT * FROM ({{0}}) q PIVOT ({pivot} FOR c1 IN ('a', 'b' AS bee, NULL AS nil))",
@@ -558,6 +560,7 @@ def _kind_turned(rng: random.Random, tables: list[str]) -> QueryCase:
             f"SELECT q.c0, l.s, l.r FROM ({{0}}) q, LATERAL ({summed}) l",
             f"SELECT q.c0, l.n, l.g FROM ({{0}}) q LEFT JOIN LATERAL ({first}) l ON true",
             "SELECT c0, x.w FROM ({0}) q, LATERAL (SELECT q.c2 + 1 AS w WHERE q.c2 > 0) x",
+            f"SELECT c0, x.w FROM ({{0}}) q, LATERAL ({exploded}) x",
             f"SELECT {window}.start AS s, c1, {call} AS r FROM ({{0}}) q GROUP BY {window}, c1",
             "SELECT c0, c2 FROM ({0}) q UNION ALL VALUES (41L, 7), (NULL, 1)",
             f"SELECT c0, count(*) AS r FROM ({listed}) u GROUP BY c0",

@@ -14,6 +14,7 @@ from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
+    Generate,
     Join,
     JoinKind,
     Limit,
@@ -212,12 +213,13 @@ def lateral(binder: Binder, node: exp.Expr, *, outer: bool) -> tuple[Bound, tupl
         if isinstance(below, Aggregate) and any(outer_columns(one) for one in scalars_of(below)):
             hint = "compute it in a subquery of the LATERAL one"
             raise binder.text.error(node, "an aggregate of a column from outside", hint)
+    # Each row has one of what computes values alone.
+    applied = _applied(bound.relation, binder.relation, (Project,) if outer else _BY_ROW)
+    if applied is not None:
+        binder.relation = applied
+        return bound, _refs(bound)
     side = _side(binder, node, bound, existential=False, deferred=not outer)
     condition, pulled = conjunction(side.correlation), side.pulled
-    if _is_empty_row(side.relation):  # it only computes values of each row
-        if side.correlation:
-            binder.relation = Filter(binder.relation, condition)
-        return bound, side.values
     defaults = pulled.defaults if pulled is not None and side.correlation else None
     kind = JoinKind.LEFT if outer or defaults is not None else JoinKind.INNER
     binder.relation = Join(kind, binder.relation, side.relation, condition)
@@ -228,10 +230,30 @@ def lateral(binder: Binder, node: exp.Expr, *, outer: bool) -> tuple[Bound, tupl
     return bound, tuple(_or_default(missing, defaults[c.id], value) for c, value in pairs)
 
 
-def _is_empty_row(relation: Relation) -> bool:
-    while isinstance(relation, Project) and not relation.items:
-        relation = relation.input
-    return relation == Values((), ((),))
+_BY_ROW = (Project, Filter, Generate)
+
+
+def _applied(
+    relation: Relation, rows: Relation, operators: tuple[type[Relation], ...]
+) -> Relation | None:
+    """Return what a subquery without tables makes of each of some rows, beside the row; None if it
+    has other operators than these."""
+    if relation == Values((), ((),)):
+        return rows
+    if not isinstance(relation, operators):
+        return None
+    below = _applied(relation.inputs[0], rows, operators)
+    here: dict[ColumnId, Scalar] = {column.id: Ref(column) for column in rows.columns}
+    match below, relation:
+        case Relation(), Filter():
+            return Filter(below, bind_outer(relation.predicate, here))
+        case Relation(), Generate(call=Call(name, args, type_)):
+            call = Call(name, tuple(bind_outer(arg, here) for arg in args), type_)
+            return replace(relation, input=below, call=call)
+        case Relation(), Project():
+            items = ((column, bind_outer(value, here)) for column, value in relation.items)
+            return Project(below, (*((c, Ref(c)) for c in rows.columns), *items))
+    return None
 
 
 def _or_default(missing: Scalar, default: Scalar, value: Scalar) -> Scalar:
