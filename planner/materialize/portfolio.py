@@ -26,7 +26,7 @@ from forerun.planner.request import PlanRequest
 from forerun.planner.rules.exploration import ExplorationScope, Explored, explore
 from forerun.planner.rules.explore import counted_values
 from forerun.planner.rules.explore.catalog import EXPLORE, LastTwoRuns
-from forerun.planner.rules.explore.small_sums import small_columns
+from forerun.planner.rules.explore.small_values import magnitudes
 from forerun.planner.rules.incremental import foreign_key
 from forerun.planner.rules.methods import appended_windows, recent_rows, split_windows
 from forerun.planner.rules.methods.catalog import AUTO, SINGLE
@@ -234,7 +234,7 @@ class _MethodSearch:
             declared_keys(request),
             named,
             request.repairable,
-            small_columns(request.sources),
+            magnitudes(request.sources),
             ordered,
             frozenset(source.name for source in request.sources if source.panes),
         )

@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from forerun.planner.algebra.relational import Relation
+from forerun.planner.algebra.relational import Relation, Scan, walk
+from forerun.planner.algebra.types import ColumnId
 from forerun.planner.contract.plan_v1 import ReliedForeignKey
 from forerun.planner.memo.groups import GroupId
 from forerun.planner.memo.memo import Memo
 from forerun.planner.request import Settings
 from forerun.planner.rules.explore.catalog import ExploreRule, Known, LastTwoRuns, TreeRule
-from forerun.planner.rules.explore.small_sums import ids_of
+from forerun.planner.rules.explore.small_values import Magnitude
 from forerun.planner.search.engine import RuleEngine, Trace
 from forerun.planner.search.rule import MemoRule
 from forerun.planner.tvr.signed import ColumnIds
@@ -27,9 +28,9 @@ class ExplorationScope:
     without them no other orders are tried. ``budget`` limits rule applications plus the expressions
     that they add. ``keys`` are the keys that authors declare, by source, and ``foreign_keys`` those
     foreign keys of which runs can verify what rules rely on. ``repairable`` is that of
-    :class:`forerun.planner.request.PlanRequest`. ``small`` are columns of BIGINT, each with its
-    source, whose sums do not overflow; ``ordered`` those in whose order rows are declared to come.
-    ``paned`` are the names of the sources that have panes.
+    :class:`forerun.planner.request.PlanRequest`. ``magnitudes`` are those of columns of whole
+    numbers, each with its source; ``ordered`` are the columns in whose order rows are declared to
+    come. ``paned`` are the names of the sources that have panes.
     """
 
     growing: frozenset[str]
@@ -39,7 +40,7 @@ class ExplorationScope:
     keys: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     foreign_keys: tuple[ReliedForeignKey, ...] = ()
     repairable: bool = False
-    small: frozenset[tuple[str, str]] = frozenset()
+    magnitudes: Mapping[tuple[str, str], Magnitude] = field(default_factory=dict)
     ordered: frozenset[tuple[str, str]] = frozenset()
     paned: frozenset[str] = frozenset()
 
@@ -69,12 +70,24 @@ def explore(
         scope.keys,
         scope.foreign_keys,
         repairable=scope.repairable,
-        in_order=ids_of(relation, scope.ordered),
+        in_order=frozenset(
+            id_ for id_, name in _stored_columns(relation).items() if name in scope.ordered
+        ),
     )
     root = memo.add(relation)
     search = RuleEngine(memo, rules, ids, scope.budget)
     _rewrite(memo, root, relation, scope, rewrites, search.trace, ids)
     return Explored(memo, root, search.run())
+
+
+def _stored_columns(relation: Relation) -> dict[ColumnId, tuple[str, str]]:
+    """Return the columns of sources that a query reads, each with the name of its source."""
+    return {
+        column.id: (scan.source, column.name)
+        for scan in walk(relation)
+        if isinstance(scan, Scan)
+        for column in scan.columns
+    }
 
 
 def _rewrite(
@@ -88,8 +101,11 @@ def _rewrite(
 ) -> None:
     """Add the other forms of the query to its memo; each tree rule starts from the last form."""
     form, query = relation, next(memo.alternatives(root)).id
-    small = ids_of(relation, scope.small)
-    known = Known(scope.growing, small, scope.retracting, scope.paned)
+    stored = _stored_columns(relation)
+    magnitudes = {
+        id_: scope.magnitudes[name] for id_, name in stored.items() if name in scope.magnitudes
+    }
+    known = Known(scope.growing, magnitudes, scope.retracting, scope.paned)
     for rule in rewrites:
         first = len(memo.expressions)
         if isinstance(rule, TreeRule):

@@ -184,13 +184,17 @@ METHODS = (
     ),
     Mutation(
         "wide sums: a BIGINT is added up as it is", _EAGER,
-        "return not is_small(substitute(call.args[0], named), small)", "return False",
+        "return not has_small_sums(substitute(call.args[0], named), known)", "return False",
         suite=("tests/planner/rules/explore",),
     ),
     Mutation(
-        "wide sums: all values are small", "planner/rules/explore/small_sums.py",
-        "if most * max(source.rows, 1) * _ROOM < _FIT:", "if most:",
+        "wide sums: all values are small", "planner/rules/explore/small_values.py",
+        "found.most * found.rows * _ROOM <", "0 <",
         suite=("tests/planner/rules/methods/test_chosen.py", "-k", "large_numbers"),
+    ),
+    Mutation(
+        "small values: the greatest is small enough", "planner/rules/explore/small_values.py",
+        "found.most * _ROOM_OF_VALUES <", "0 <", suite=("tests/planner/rules",),
     ),
     Mutation(
         "wide sums: the result is a DECIMAL", _EAGER,

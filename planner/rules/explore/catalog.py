@@ -7,10 +7,9 @@ is an alternative in the memo. A block rule looks once at every join block in th
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from forerun.planner.algebra.relational import Join, Relation, walk
-from forerun.planner.algebra.types import ColumnId
 from forerun.planner.memo.memo import Memo
 from forerun.planner.rules.explore import banded_joins, counted_values, distinct
 from forerun.planner.rules.explore.counted_nulls import count_nulls
@@ -22,6 +21,7 @@ from forerun.planner.rules.explore.magic_sets import restrict_groups
 from forerun.planner.rules.explore.pane_groups import group_by_pane
 from forerun.planner.rules.explore.reduced_partners import reduce_partners
 from forerun.planner.rules.explore.same_group import join_groups_once
+from forerun.planner.rules.explore.small_values import Magnitudes
 from forerun.planner.rules.join_block import ORDER
 from forerun.planner.search.rule import MemoRule
 from forerun.planner.stats.estimate import Estimator
@@ -31,11 +31,11 @@ from forerun.planner.tvr.signed import ColumnIds
 @dataclass(frozen=True, slots=True)
 class Known:
     """Knowledge of a query's sources: the names of those that grow, of those of them of which rows
-    are taken back, and of those that have panes; and the columns of BIGINT whose sums do not
-    overflow (:mod:`forerun.planner.rules.explore.small_sums`)."""
+    are taken back, and of those that have panes; and the columns of whole numbers, by how large
+    their values are (:mod:`forerun.planner.rules.explore.small_values`)."""
 
     growing: frozenset[str]
-    small: frozenset[ColumnId] = frozenset()
+    magnitudes: Magnitudes = field(default_factory=dict)
     retracting: frozenset[str] = frozenset()
     paned: frozenset[str] = frozenset()
 
@@ -80,7 +80,7 @@ def _restrict_groups(relation: Relation, ids: ColumnIds, known: Known) -> Relati
 
 
 def _aggregate_eagerly(relation: Relation, ids: ColumnIds, known: Known) -> Relation | None:
-    return aggregate_eagerly(relation, ids, known.small)
+    return aggregate_eagerly(relation, ids, known.magnitudes)
 
 
 def _group_partners(relation: Relation, ids: ColumnIds, known: Known) -> Relation | None:
@@ -89,8 +89,8 @@ def _group_partners(relation: Relation, ids: ColumnIds, known: Known) -> Relatio
     if not any(isinstance(node, Join) and node.kind in OUTER for node in walk(relation)):
         return None
     for _joins_above in range(_MOST_JOINS_ABOVE):
-        grouped = group_partners(relation, ids, known.small)
-        pushed = None if grouped is not None else aggregate_eagerly(relation, ids, known.small)
+        grouped = group_partners(relation, ids, known.magnitudes)
+        pushed = None if grouped is not None else aggregate_eagerly(relation, ids, known.magnitudes)
         if pushed is None:
             return grouped
         relation = pushed

@@ -12,7 +12,7 @@ Source: Yan and Larson, "Eager aggregation and lazy aggregation", VLDB 1995. In 
 aggregate of a join is so made from states of one input, which can be kept and merged run by run.
 
 A sum of BIGINT over rows that the join drops could overflow where the query's own does not. Unless
-its values are known to be small (:mod:`forerun.planner.rules.explore.small_sums`), it is computed
+its values are known to be small (:mod:`forerun.planner.rules.explore.small_values`), it is computed
 as one of DECIMALs, which holds any sum, and cast back above: that fails where the query's own sum
 fails in whatever order the rows come.
 """
@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from forerun.planner.algebra.aggregates.functions import function, type_of
 from forerun.planner.algebra.aggregates.record import Empty
@@ -45,17 +46,22 @@ from forerun.planner.algebra.scalar import (
 )
 from forerun.planner.algebra.types import BIGINT, Column, ColumnId, DataType, decimal
 from forerun.planner.props.keys import is_key, keys
-from forerun.planner.rules.explore.small_sums import CHOICES, is_small, values_of
-from forerun.planner.rules.normalize.safety import can_fail
+from forerun.planner.rules.explore.small_values import (
+    CHOICES,
+    Magnitudes,
+    has_small_sums,
+    may_fail,
+    values_of,
+)
 from forerun.planner.tvr.signed import ColumnIds
 
 
 def aggregate_eagerly(
-    relation: Relation, ids: ColumnIds, small: AbstractSet[ColumnId] = frozenset()
+    relation: Relation, ids: ColumnIds, known: Magnitudes = MappingProxyType({})
 ) -> Relation | None:
     """Push every aggregate below its join where that is possible; return None if none can be.
-    ``small`` are columns of BIGINT whose sums do not overflow."""
-    result = rewrite(relation, lambda node: _push(node, ids, small) or node)
+    ``known`` are the magnitudes of columns of whole numbers."""
+    result = rewrite(relation, lambda node: _push(node, ids, known) or node)
     return None if result is relation else result
 
 
@@ -74,7 +80,7 @@ class OverJoin:
 
 
 def aggregate_over_join(
-    node: Aggregate, kinds: frozenset[JoinKind], small: AbstractSet[ColumnId]
+    node: Aggregate, kinds: frozenset[JoinKind], known: Magnitudes
 ) -> OverJoin | None:
     """Return an aggregate over a join of one of the kinds and by equalities alone, whose calls can
     be merged from values over parts of the rows; None if it is no such aggregate."""
@@ -97,14 +103,14 @@ def aggregate_over_join(
     calls = []
     for column, call in node.calls:
         args = tuple(substitute(arg, names) for arg in call.args)
-        if not is_mergeable(call, args, small):
+        if not is_mergeable(call, args, known):
             return None
         calls.append((column, AggregateCall(call.name, args)))
     return OverJoin(below, tuple(keys), tuple(calls))
 
 
 def is_mergeable(
-    call: AggregateCall, args: tuple[Scalar, ...], small: AbstractSet[ColumnId] = frozenset()
+    call: AggregateCall, args: tuple[Scalar, ...], known: Magnitudes = MappingProxyType({})
 ) -> bool:
     """Return whether values of a call over parts can be merged, and whether it may be computed for
     rows that the join drops, which requires that it cannot fail on them. ``args`` are the call's
@@ -115,13 +121,13 @@ def is_mergeable(
     given = tuple(arg.type for arg in args)
     if known_function.merged_by is None:
         return False
-    if known_function.overflows(given) and not is_small(args[0], small):
+    if known_function.overflows(given) and not has_small_sums(args[0], known):
         return False
-    known = known_function.result(given).is_known
-    return known and all(is_deterministic(arg) and not can_fail(arg) for arg in args)
+    typed = known_function.result(given).is_known
+    return typed and all(is_deterministic(arg) and not may_fail(arg, known) for arg in args)
 
 
-def with_wide_sums(node: Aggregate, ids: ColumnIds, small: AbstractSet[ColumnId]) -> Aggregate:
+def with_wide_sums(node: Aggregate, ids: ColumnIds, known: Magnitudes) -> Aggregate:
     """Return the aggregate with its sums that can overflow as sums of DECIMALs; the same one if it
     has none."""
     below = node.input
@@ -130,7 +136,7 @@ def with_wide_sums(node: Aggregate, ids: ColumnIds, small: AbstractSet[ColumnId]
     def is_wide(call: AggregateCall) -> bool:
         if not function(call.name).overflows(tuple(arg.type for arg in call.args)):
             return False
-        return not is_small(substitute(call.args[0], named), small)
+        return not has_small_sums(substitute(call.args[0], named), known)
 
     wide = tuple(
         _wide(column, call, ids) if is_wide(call) else (column, call) for column, call in node.calls
@@ -164,15 +170,15 @@ def _cast(scalar: Scalar, to: DataType) -> Scalar:
     return scalar if scalar.type == to else Call("cast", (scalar,), to)
 
 
-def _push(node: Relation, ids: ColumnIds, small: AbstractSet[ColumnId]) -> Relation | None:
+def _push(node: Relation, ids: ColumnIds, known: Magnitudes) -> Relation | None:
     if not isinstance(node, Aggregate):
         return None
-    pushed = _pushed(with_wide_sums(node, ids, small), ids, small)
+    pushed = _pushed(with_wide_sums(node, ids, known), ids, known)
     return None if pushed is None else with_columns_of(node, pushed)
 
 
-def _pushed(node: Aggregate, ids: ColumnIds, small: AbstractSet[ColumnId]) -> Relation | None:
-    found = aggregate_over_join(node, _KINDS, small)
+def _pushed(node: Aggregate, ids: ColumnIds, known: Magnitudes) -> Relation | None:
+    found = aggregate_over_join(node, _KINDS, known)
     if found is None or not found.calls:
         return None
     join = found.join

@@ -33,8 +33,8 @@ Source: Yan and Larson, VLDB 1995 (eager count and sum), with the branches of CA
 from __future__ import annotations
 
 from collections.abc import Iterator
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from forerun.planner.algebra.aggregates.functions import function, type_of
 from forerun.planner.algebra.aggregates.record import Adds
@@ -80,6 +80,7 @@ from forerun.planner.rules.explore.eager_aggregate import (
     with_columns_of,
     with_wide_sums,
 )
+from forerun.planner.rules.explore.small_values import Magnitudes
 from forerun.planner.tvr.signed import ColumnIds
 
 _ROWS = AggregateCall("count", ())
@@ -92,12 +93,12 @@ OUTER = frozenset({JoinKind.LEFT, JoinKind.FULL})
 
 
 def group_partners(
-    relation: Relation, ids: ColumnIds, small: AbstractSet[ColumnId] = frozenset()
+    relation: Relation, ids: ColumnIds, known: Magnitudes = MappingProxyType({})
 ) -> Relation | None:
     """Group a side of every outer join below an aggregate where that is possible: the right one,
-    or the left one of a full join. Return None if it is nowhere. ``small`` are columns of BIGINT
-    whose sums do not overflow."""
-    result = rewrite(relation, lambda node: _grouped(node, ids, small) or node)
+    or the left one of a full join. Return None if it is nowhere. ``known`` are the magnitudes
+    of columns of whole numbers."""
+    result = rewrite(relation, lambda node: _grouped(node, ids, known) or node)
     return None if result is relation else result
 
 
@@ -191,17 +192,15 @@ class _Partners:
         return None
 
 
-def _grouped(node: Relation, ids: ColumnIds, small: AbstractSet[ColumnId]) -> Relation | None:
+def _grouped(node: Relation, ids: ColumnIds, known: Magnitudes) -> Relation | None:
     if not isinstance(node, Aggregate):
         return None
-    grouped = _grouped_below(with_wide_sums(node, ids, small), ids, small)
+    grouped = _grouped_below(with_wide_sums(node, ids, known), ids, known)
     return None if grouped is None else with_columns_of(node, grouped)
 
 
-def _grouped_below(
-    node: Aggregate, ids: ColumnIds, small: AbstractSet[ColumnId]
-) -> Relation | None:
-    found = aggregate_over_join(node, OUTER, small)
+def _grouped_below(node: Aggregate, ids: ColumnIds, known: Magnitudes) -> Relation | None:
+    found = aggregate_over_join(node, OUTER, known)
     if found is None or not found.calls:
         return None
     result = _over_partners(node, found, ids)

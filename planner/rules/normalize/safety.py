@@ -7,6 +7,8 @@ could remove the row on which it would fail. Conservative: what is not known to 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from forerun.planner.algebra.nested import ELEMENT, FIELD
 from forerun.planner.algebra.scalar import (
     COMPARISONS,
@@ -44,9 +46,13 @@ def is_movable(predicate: Scalar) -> bool:
     return is_deterministic(predicate) and not can_fail(predicate)
 
 
-def can_fail(scalar: Scalar) -> bool:
-    """Return False only if evaluating the expression is known to succeed on every row."""
-    return any(isinstance(node, Call) and _call_can_fail(node) for node in walk(scalar))
+def can_fail(scalar: Scalar, succeeds: Callable[[Call], bool] = lambda _: False) -> bool:
+    """Return False only if evaluating the expression is known to succeed on every row;
+    ``succeeds`` says of calls that their values are small enough."""
+    return any(
+        isinstance(node, Call) and _call_can_fail(node) and not succeeds(node)
+        for node in walk(scalar)
+    )
 
 
 def _call_can_fail(call: Call) -> bool:

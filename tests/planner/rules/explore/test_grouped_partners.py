@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from decimal import Decimal
+from types import MappingProxyType
 
 import pytest
 
+from forerun.planner.algebra.relational import Scan, walk
 from forerun.planner.algebra.types import BIGINT, DOUBLE, INT, STRING, decimal
 from forerun.planner.request import Source, SourceColumn
 from forerun.planner.rules.explore.grouped_partners import group_partners
+from forerun.planner.rules.explore.small_values import Magnitude
 from forerun.planner.rules.normalize.driver import normalize
 from forerun.planner.sql.frontend import read_query
 from forerun.planner.tvr.signed import ColumnIds
@@ -66,6 +70,13 @@ GROUPED = (
     "sum(CASE WHEN h = 'u' THEN f ELSE i END)",
     "sum(f) + sum(double) + sum(CASE WHEN h IS NULL THEN double END)",
 )
+OF_SMALL_VALUES = (
+    "sum(CASE WHEN h = 'u' THEN -n ELSE i END)",
+    "sum(-n) - sum(abs(long))",
+    "sum(CASE WHEN cost IS NULL THEN -i ELSE n * n - 7 END)",
+    "sum(coalesce(-n, i * 2 + 1, 0)) + count(-i)",
+    "max(-n) + min(n - 3)",
+)
 KEPT = (
     "sum(price)",  # nothing of the right side
     "sum(price + cost)",
@@ -112,15 +123,17 @@ def rows(rng: random.Random) -> Inputs:
     return Inputs({"l": SourceData(columns["l"], left), "r": SourceData(columns["r"], right)})
 
 
-def plans(sql: str):
+def plans(sql: str, values: Mapping[str, Magnitude] = MappingProxyType({})):
     query = read_query(sql, SOURCES)
     ids = ColumnIds(query.last_id)
     plain = normalize(query.relation, SOURCES, ids)
-    return plain, group_partners(plain, ids)
+    scanned = {c.id: c.name for scan in walk(plain) if isinstance(scan, Scan) for c in scan.columns}
+    known = {id_: values[name] for id_, name in scanned.items() if name in values}
+    return plain, group_partners(plain, ids, known)
 
 
-def agree(sql: str) -> None:
-    plain, grouped = plans(sql)
+def agree(sql: str, values: Mapping[str, Magnitude] = MappingProxyType({})) -> None:
+    plain, grouped = plans(sql, values)
     assert grouped is not None
     assert [(c.id, c.type) for c in grouped.columns] == [(c.id, c.type) for c in plain.columns]
     for seed in range(60):
@@ -139,6 +152,16 @@ def agree(sql: str) -> None:
 @pytest.mark.parametrize("source", [FROM, FULL], ids=["left", "full"])
 def test_same_rows(source: str, value: str, by: str) -> None:
     agree(f"SELECT {value} AS v {source}" + (f" GROUP BY {by}" if by else ""))
+
+
+@pytest.mark.parametrize("value", OF_SMALL_VALUES)
+@pytest.mark.parametrize("source", [FROM, FULL], ids=["left", "full"])
+def test_what_is_computed_of_small_numbers(source: str, value: str) -> None:
+    sql = f"SELECT {value} AS v {source} GROUP BY g"
+    agree(sql, dict.fromkeys(("n", "i", "long"), Magnitude(8, 9)))
+    large = dict.fromkeys(("n", "long"), Magnitude(2**62, 9)) | {"i": Magnitude(2**30, 9)}
+    assert plans(sql, large)[1] is None
+    assert plans(sql)[1] is None
 
 
 @pytest.mark.parametrize("value", [v for v in GROUPED if any(c in v for c in ("price", "(i"))])

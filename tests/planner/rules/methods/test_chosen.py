@@ -282,6 +282,19 @@ def test_sums_of_large_numbers_alone_are_decimals(most: str, is_wide: bool) -> N
 
 
 @pytest.mark.parametrize("money", [INT, BIGINT], ids=str)
+@pytest.mark.parametrize(("most", "is_grouped"), [("100000", True), ("2000000000000000000", False)])
+def test_whole_numbers_are_negated_before_they_are_joined_where_they_are_small(
+    money: DataType, most: str, is_grouped: bool
+) -> None:
+    """The opposite of the least number of a type is none of it: the footers say how near one is."""
+    found, without = (summary("auto", money=money, most=most, off=off)
+                      for off in ((), ("GroupedPartners",)))  # fmt: skip
+    assert ("GroupedPartners" in chosen_rules(found)) is is_grouped
+    if is_grouped:
+        assert found.plan.estimated_cost < 0.8 * without.plan.estimated_cost
+
+
+@pytest.mark.parametrize("money", [INT, BIGINT], ids=str)
 @pytest.mark.parametrize(
     "joined",
     [
