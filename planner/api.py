@@ -149,7 +149,7 @@ def _read(request: PlanRequest) -> Reading:
     if query.hinted and request.settings.own_batch == "cost":
         # Who writes hints knows of the data what no estimate does, and stages of our own have none.
         request = replace(request, settings=replace(request.settings, own_batch="never"))
-    off = frozenset(request.settings.rules_off)
+    off = request.settings.left_out
     rewrites: list[AppliedRewrite] = []
 
     def observe(rule: str, before: Relation, after: Relation) -> None:

@@ -10,7 +10,7 @@ from typing import Literal
 from forerun.planner.algebra.parts import Path
 from forerun.planner.algebra.types import DataType
 from forerun.planner.contract.plan_v1 import Family, ForeignKey, Parameter
-from forerun.planner.cost.flaws import Flaw
+from forerun.planner.cost.flaws import LEFT_OUT, Flaw
 from forerun.planner.cost.prices import SPARK, Prices
 
 Method = Literal["auto", "progressive", "batch", "im1", "im2", "ojv", "hov", "cv"]
@@ -187,6 +187,14 @@ class Settings:
         """Return what the engines of a day do otherwise than Spark."""
         early = frozenset[Flaw]() if self.early_prices is None else self.early_prices.flaws
         return self.prices.flaws | early
+
+    @property
+    def left_out(self) -> frozenset[str]:
+        """Return the names of the rules that are not used: those that are switched off, and those
+        whose results an engine of the day does not compute."""
+        return frozenset(self.rules_off).union(
+            LEFT_OUT[flaw] for flaw in self.flaws if flaw in LEFT_OUT
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,6 @@ from forerun.planner.materialize.candidate import Candidate, PlanDecision
 from forerun.planner.materialize.opening import RunOpening, Seed
 from forerun.planner.request import PlanRequest
 from forerun.planner.rules.exploration import ExplorationScope, Explored, explore
-from forerun.planner.rules.explore import counted_values
 from forerun.planner.rules.explore.catalog import EXPLORE, LastTwoRuns
 from forerun.planner.rules.explore.small_values import magnitudes
 from forerun.planner.rules.incremental import foreign_key
@@ -215,12 +214,10 @@ class _MethodSearch:
         ids: ColumnIds,
         relied: Relied,
     ) -> None:
-        off, named = frozenset(request.settings.rules_off), foreign_keys(request)
+        off, named = request.settings.left_out, foreign_keys(request)
         ordered = ordered_columns(request)
         off |= frozenset() if named else {foreign_key.RULE.name}  # it would be tried for nothing
         off |= frozenset() if ordered else _IN_ORDER
-        if "frequencies" in request.settings.flaws:
-            off |= {counted_values.RULE.name}
         self._method = method
         self._ids = ids.fork()
         batch = request.method == "batch" and request.settings.own_batch != "always"

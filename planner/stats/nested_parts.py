@@ -38,6 +38,8 @@ def parts_of(scalar: Scalar, columns: Columns) -> Parts:
         return {}
     if scalar.name in _SAME_ELEMENTS:
         return parts_of(scalar.args[0], columns)
+    if scalar.name == "arrays_zip":
+        return _of_zipped(scalar, columns)
     taken = _TAKEN.get(scalar.name)
     return taken(scalar, parts_of(scalar.args[0], columns)) if taken else {}
 
@@ -58,6 +60,18 @@ def _of_field(call: Call, parts: Parts) -> Parts:
 
 def _of_element(call: Call, parts: Parts) -> Parts:
     return _below(parts, VALUES if kind_of(call.args[0].type) == "p" else ELEMENTS)
+
+
+def _of_zipped(call: Call, columns: Columns) -> Parts:
+    """The parts of arrays that are zipped, as fields of the elements."""
+    fields = struct_fields(element_type(call.type))
+    return {
+        path: one
+        for (name, _), array in zip(fields, call.args, strict=True)
+        for path, one in _below(
+            parts_of(array, columns), ELEMENTS, under=(ELEMENTS, field_step(name))
+        ).items()
+    }
 
 
 _TAKEN: Mapping[str, Callable[[Call, Parts], Parts]] = {

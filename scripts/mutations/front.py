@@ -5,6 +5,7 @@ from __future__ import annotations
 from scripts.mutations.mutation import Mutation
 
 _RECURSION = ("tests/planner/sql/test_recursion.py",)
+_GENERATED = "planner/rules/normalize/generated_leaves.py"
 _NORMAL = ("tests/plans/normalize",)
 FRONT = (
     Mutation(
@@ -20,6 +21,27 @@ FRONT = (
         "leaves: elements that may not be there", "planner/rules/normalize/leaves.py",
         "part.name in (FIELD, ELEMENT) and not can_fail(part)", "part.name in (FIELD, ELEMENT)",
         suite=_NORMAL,
+    ),
+    Mutation(
+        "generated leaves: an element that is read whole", _GENERATED,
+        "if column.id in whole}", "if False}", suite=_NORMAL,
+    ),
+    Mutation(
+        "generated leaves: a field of a field is all of it", _GENERATED,
+        "return part if found == inner and by_field else found", "return found", suite=_NORMAL,
+    ),
+    Mutation(
+        "generated leaves: no positions beside several fields", _GENERATED,
+        'if name == "posexplode" and len(paths) > 1:', "if False:", suite=_NORMAL,
+    ),
+    Mutation(
+        "generated leaves: arrays that are computed", _GENERATED,
+        "isinstance(taken, Ref) and taken.column.id in stored", "True", suite=_NORMAL,
+    ),
+    Mutation(
+        "generated leaves: on Sail", "planner/cost/flaws.py",
+        '"fields": "ReadGeneratedLeaves", ', "",
+        suite=("tests/planner/stages/test_flawed.py",),
     ),
     Mutation(
         "empty: a filter that is never true, and any other", "planner/rules/normalize/empty.py",

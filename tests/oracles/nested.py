@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cmp_to_key
+from itertools import zip_longest
 
 from forerun.planner.algebra.nested import ELEMENT, FIELD, element_type, struct_fields
 from forerun.planner.algebra.scalar import Call
@@ -104,6 +105,7 @@ NESTED: dict[str, tuple[Function, bool]] = {
         True,
     ),
     "array_join": (lambda values, types, result: values[1].join(values[0]), True),
+    "arrays_zip": (lambda values, types, result: tuple(zip_longest(*values)), True),
     "array": (lambda values, types, result: tuple(values), False),
     "approx_top_k_estimate": (lambda values, types, result: top_items(*values), True),
     "named_struct": (lambda values, types, result: tuple(values[1::2]), False),

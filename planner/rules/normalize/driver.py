@@ -25,6 +25,7 @@ from forerun.planner.rules.normalize import (
     filter as filters,
 )
 from forerun.planner.rules.normalize.choice import determine_choices
+from forerun.planner.rules.normalize.generated_leaves import read_generated_leaves
 from forerun.planner.rules.normalize.identity import with_unique_columns
 from forerun.planner.rules.normalize.join_order import reorder_blocks
 from forerun.planner.rules.normalize.leaves import read_leaves
@@ -92,8 +93,8 @@ CLEAN: tuple[NormalizeRule, ...] = (
     project.DROP_IDENTITY,
 )
 PASSES = (
-    "DropInnerSorts", "CountSides", "ReorderJoins", "DetermineChoices", "ReadLeaves",
-    "PruneColumns",
+    "DropInnerSorts", "CountSides", "ReorderJoins", "DetermineChoices",
+    "ReadGeneratedLeaves", "ReadLeaves", "PruneColumns",
 )  # fmt: skip
 """The passes that run once over the whole query and can be switched off. The pass that makes column
 ids unique cannot, since all others rely on it."""
@@ -220,6 +221,7 @@ def normalize(
     result = run.once("DetermineLists", determine_lists, result)
     result = run.fixpoint(KEYS, result)
     result = run.fixpoint(CLEAN, result)
+    result = run.once("ReadGeneratedLeaves", lambda r: read_generated_leaves(r, context), result)
     result = run.once("ReadLeaves", lambda r: read_leaves(r, context), result)
     result = run.once("PruneColumns", prune_columns, result)
     result = run.fixpoint(CLEAN, result)

@@ -12,6 +12,8 @@ NULL where the value is. A value that is read whole anywhere above stays whole.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from forerun.planner.algebra.expressions import scalars_of, with_scalars
 from forerun.planner.algebra.nested import ELEMENT, FIELD
 from forerun.planner.algebra.relational import Filter, Project, Relation, Scan, rewrite, walk
@@ -35,9 +37,9 @@ def read_leaves(relation: Relation, context: NormalizeContext) -> Relation:
     parts, whole = dict[Scalar, ColumnId](), set(ids_of(relation))
     for node in walk(relation):
         if not _is_filtered_scan(node):
-            _find(node, parts, whole)
+            add_parts(node, parts, whole)
     leaves: _Leaves = {
-        part: context.fresh(_name(part), part.type)
+        part: context.fresh(leaf_name(part), part.type)
         for part, column in parts.items()
         if column in nested - whole
     }
@@ -48,10 +50,10 @@ def read_leaves(relation: Relation, context: NormalizeContext) -> Relation:
         if _is_filtered_scan(node):
             return node
         if isinstance(node, Project) and _is_filtered_scan(node.input):
-            return _handing_on(node, leaves, computed=True)
+            return handing_on(node, leaves, computed=True)
         inputs = tuple(_with_leaves(one, leaves) for one in node.inputs)
-        changed = with_scalars(node.with_inputs(inputs), lambda one: _replaced(one, leaves))
-        return _handing_on(changed, leaves) if isinstance(changed, Project) else changed
+        changed = with_scalars(node.with_inputs(inputs), lambda one: reading_leaves(one, leaves))
+        return handing_on(changed, leaves) if isinstance(changed, Project) else changed
 
     return rewrite(relation, at_node)
 
@@ -62,7 +64,7 @@ def _is_filtered_scan(node: Relation) -> bool:
     return isinstance(node, Scan)
 
 
-def _find(node: Relation, parts: dict[Scalar, ColumnId], whole: set[ColumnId]) -> None:
+def add_parts(node: Relation, parts: dict[Scalar, ColumnId], whole: set[ColumnId]) -> None:
     """Add the parts of columns that an operator reads, and the columns that it reads whole."""
     read = read_by(node)
     if read is None:
@@ -95,7 +97,8 @@ def _column_of(part: Scalar) -> ColumnId | None:
     return None
 
 
-def _name(part: Scalar) -> str:
+def leaf_name(part: Scalar) -> str:
+    """Return a name for a part: that of its column and the steps to it."""
     steps = []
     while isinstance(part, Call):
         part, step = part.args
@@ -109,13 +112,15 @@ def _with_leaves(node: Relation, leaves: _Leaves) -> Relation:
     if not _is_filtered_scan(node):
         return node
     all_of_it = Project(node, tuple((column, Ref(column)) for column in node.columns))
-    found = _handing_on(all_of_it, leaves, computed=True)
+    found = handing_on(all_of_it, leaves, computed=True)
     return node if found is all_of_it else found
 
 
-def _handing_on(node: Project, leaves: _Leaves, *, computed: bool = False) -> Project:
-    """A projection that hands on the leaves of columns that it hands on; ``computed``: over a scan,
-    which does not have them yet."""
+def handing_on(
+    node: Project, leaves: Mapping[Scalar, Column], *, computed: bool = False
+) -> Project:
+    """Return a projection that hands on the leaves of columns that it hands on; ``computed``: over
+    a scan, which does not have them yet."""
     names = {column.id for column, scalar in node.items if scalar == Ref(column)}
     mine = tuple(
         (leaf, part if computed else Ref(leaf))
@@ -125,10 +130,11 @@ def _handing_on(node: Project, leaves: _Leaves, *, computed: bool = False) -> Pr
     return Project(node.input, (*node.items, *mine)) if mine else node
 
 
-def _replaced(scalar: Scalar, leaves: _Leaves) -> Scalar:
+def reading_leaves(scalar: Scalar, leaves: Mapping[Scalar, Column]) -> Scalar:
+    """Return a scalar that reads the columns of leaves in place of the parts that they are."""
     if leaf := leaves.get(scalar):
         return Ref(leaf)
     if not isinstance(scalar, Call):
         return scalar
-    args = tuple(_replaced(arg, leaves) for arg in scalar.args)
+    args = tuple(reading_leaves(arg, leaves) for arg in scalar.args)
     return scalar if args == scalar.args else Call(scalar.name, args, scalar.type)

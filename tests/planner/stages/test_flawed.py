@@ -11,25 +11,29 @@ from forerun.include.engines import SAIL
 from forerun.planner.algebra.types import parse_type
 from forerun.planner.api import plan
 from forerun.planner.contract.plan_v1 import ResultOutput
-from forerun.planner.cost.flaws import Flaw
+from forerun.planner.cost.flaws import LEFT_OUT, Flaw
 from forerun.planner.cost.prices import SPARK
 from forerun.planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
+from forerun.planner.rules.explore.catalog import LOCAL
+from forerun.planner.rules.normalize.driver import RULE_NAMES
 from tests.oracles.values import Value
 from tests.properties.cases import Case, QueryCase, Select, TableCase
 from tests.properties.engines import PlainSailEngine
 from tests.properties.execute import run_case
 from tests.properties.sessions import sail_session
 
-COLUMNS = (("k", "BIGINT"), ("v", "BIGINT"), ("m", "DECIMAL(9,2)"), ("d", "DATE"))
+ITEMS = "ARRAY<STRUCT<a:INT,b:INT,c:STRING>>"
+COLUMNS = (("k", "BIGINT"), ("v", "BIGINT"), ("m", "DECIMAL(9,2)"), ("d", "DATE"), ("e", ITEMS))
+ARRAYS: dict[int, Value] = {1: ((1, 2, "x"), (None, 3, None)), 2: (), 3: None}
 CAME: tuple[tuple[tuple[Value, ...], ...], ...] = (
-    ((1, 4, None, None), (1, 4, None, None), (2, 0, None, None)),
-    ((3, 5, None, None),),
-    ((1, 7, None, None),),
+    ((1, 4, None, None, ARRAYS[1]), (1, 4, None, None, ARRAYS[1]), (2, 0, None, None, ARRAYS[2])),
+    ((3, 5, None, None, ARRAYS[3]),),
+    ((1, 7, None, None, ARRAYS[1]),),
 )
 GONE: tuple[tuple[tuple[Value, ...], ...], ...] = (
     (),
-    ((2, 0, None, None),),
-    ((1, 4, None, None), (3, 5, None, None)),
+    ((2, 0, None, None, ARRAYS[2]),),
+    ((1, 4, None, None, ARRAYS[1]), (3, 5, None, None, ARRAYS[3])),
 )
 QUERIES = {
     "casts": "SELECT k, sum(v) AS s, avg(v) AS a FROM t GROUP BY k",
@@ -38,6 +42,7 @@ QUERIES = {
     "guarded": "SELECT k, CASE WHEN sum(v) > 0 THEN count(*) / sum(v) ELSE 0 END AS r FROM t "
     "GROUP BY k",
     "having": "SELECT k FROM t GROUP BY k HAVING sum(v) / count(*) > 2",
+    "fields": "SELECT i.a, sum(i.b) AS b FROM t LATERAL VIEW explode(e) x AS i GROUP BY i.a",
     "copies": "SELECT a.v FROM t a LEFT JOIN t b ON a.k = b.k",
 }
 
@@ -94,6 +99,14 @@ def test_the_result_has_the_types_of_spark() -> None:
     _, output = stages_of(text, "types")
     assert output.types == ("DECIMAL(30,23)", "INT", "DECIMAL(9,2)")
     assert SAIL.flaws >= {"types"}
+
+
+def test_rules_whose_results_an_engine_does_not_compute_are_left_out() -> None:
+    assert "arrays_zip" in stages_of(QUERIES["fields"])[0]
+    assert "arrays_zip" not in stages_of(QUERIES["fields"], "fields")[0]
+    assert SAIL.flaws >= set(LEFT_OUT)
+    known = {rule.name for rule in LOCAL} | set(RULE_NAMES)
+    assert known.issuperset(LEFT_OUT.values())
 
 
 @pytest.mark.parametrize("own_batch", ["never", "always"])

@@ -30,14 +30,22 @@ FILES = sorted(Path(__file__).parent.glob("*.test"))
 TABLES = {
     "r": "k int, v int, t string", "s": "k int, w int, u string", "q": "k int, x int",
     "n": "k int, d struct<os:string,at:struct<x:int>>, m map<string,int>, l array<int>",
+    "g": "k int, items array<struct<a:int,b:int,c:struct<x:int,y:string>>>",
 }  # fmt: skip
-SIZES = {"r": 10_000, "s": 1_000, "q": 100, "n": 5_000}
+SIZES = {"r": 10_000, "s": 1_000, "q": 100, "n": 5_000, "g": 5_000}
 VALUES = {
     "int": (None, 0, 1, 1, 2, 3),
     "string": (None, "a", "b", "1"),
     "struct<os:string,at:struct<x:int>>": (None, ("a", None), (None, (1,)), ("b", (2,))),
     "map<string,int>": (None, (), (("a", 1),), (("a", None), ("b", 3))),
     "array<int>": (None, (), (1,), (2, None)),
+    "array<struct<a:int,b:int,c:struct<x:int,y:string>>>": (
+        None,
+        (),
+        (None,),
+        ((1, 2, (3, "a")), (None, 2, None)),
+        ((1, 1, (None, "b")),),
+    ),
 }
 RULES = (*driver.PUSH, *driver.IMPLY, *driver.KEYS, *driver.CLEAN)
 PASSES = (
@@ -46,6 +54,7 @@ PASSES = (
     "CountSides",
     "ReorderJoins",
     "DetermineChoices",
+    "ReadGeneratedLeaves",
     "ReadLeaves",
     "PruneColumns",
 )
