@@ -1,10 +1,11 @@
 """``make bench-late``: results over data that is late or dirty, and days whose forecast is wrong.
 
 Tempura 8.3 and 8.4, executed on TPC-H, each result compared with batch over the same rows. The days
-of a query run in one Spark session, so that figures are of the work; what starting an application
-of its own would add is the same for every run (``python -m tests.benchmarks fixed_cost``).
+of a query run in one Spark session, so that figures are of the work alone; late data once more
+with an application for each result, by whole processes.
 
 * *late*: all tables but region and nation grow; results over 90, 99, 99.9 and 100 % of them.
+* *apart*: the same, in applications.
 * *cleaned*: a fifth of five tables of Q8 is missing, and comes one table after the other.
 * *wrong*: two results of Q8; what comes before the second is forecast wrong, or of which tables.
 
@@ -20,18 +21,28 @@ from __future__ import annotations
 import argparse
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
 from forerun.include.machine.jvm import home_folder
 from forerun.planner.request import Method, Problem, TimePoint, ivm
 from forerun.simulation.deliveries import Splitter, parse_correlation
-from forerun.simulation.running import Runner
+from forerun.simulation.running import Runner, SparkRunner
 from forerun.simulation.tables import find_tables
 from tests.benchmarks.days import Arrivals, Days
 from tests.benchmarks.driver import Benchmark, Cell, Figures, Found, Name, OneAtATime, say, table
 from tests.benchmarks.executed import conditions
-from tests.benchmarks.figures import Day, csv_of, days_of, executor, figures_of, seconds
+from tests.benchmarks.figures import (
+    Day,
+    Measure,
+    csv_of,
+    days_of,
+    executor,
+    figures_of,
+    process,
+    seconds,
+)
 from tests.benchmarks.methods_executed import MEMORY
 from tests.benchmarks.page import ROOT
 from tests.benchmarks.plot import Line, lines_svg
@@ -42,7 +53,7 @@ Q8 = "q08"
 FIVE = ("part", "supplier", "customer", "orders", "lineitem")
 """The tables of Q8 that grow, in the order in which they are cleaned."""
 SUITE = replace(TPCH, changing=frozenset({*FIVE, "partsupp"}))
-LATE, CLEANED, WRONG = "late", "cleaned", "wrong"
+LATE, APART, CLEANED, WRONG = "late", "apart", "cleaned", "wrong"
 JOINS = ("q03", "q05", "q07", "q08", "q10")
 """Queries that join three to eight tables."""
 LATE_AT = (0.9, 0.99, 0.999, 1.0)
@@ -76,10 +87,10 @@ class Course:
         )
 
 
-def late() -> Course:
+def late(name: str = LATE) -> Course:
     """All growing tables have as much of their rows at each result."""
     return Course(
-        (LATE,), (1.0,) * len(LATE_AT), dict.fromkeys(SUITE.changing, LATE_AT), {}, ivm(4)
+        (name,), (1.0,) * len(LATE_AT), dict.fromkeys(SUITE.changing, LATE_AT), {}, ivm(4)
     )
 
 
@@ -140,21 +151,31 @@ def days_over(course: Course, scale: float) -> Days:
 
 
 class Executing:
-    """Executes days in one session; those of one query over one course share their deliveries and
-    batch."""
+    """Executes days in one session, or each of their runs in an application; those of one query
+    over one course share their deliveries and batch."""
 
     def __init__(self, scale: float, master: str) -> None:
         self._scale = scale
-        self._sessions = OneAtATime[str, Runner](lambda _all: spark_session(master, MEMORY))
         self._work = home_folder() / "bench" / f"{LATE}-{scale:g}"
+        self._runners = OneAtATime[bool, Runner](partial(self._runner, master))
         self._over: tuple[str, Name] | None = None
         self._days: QueryDays | None = None
+
+    def _runner(self, master: str, apart: bool) -> AbstractContextManager[Runner]:
+        """A runner whose runs are applications of their own, or share a session."""
+        if not apart:
+            return spark_session(master, MEMORY)
+        logs = self._work.with_name(f"{self._work.name}-logs")
+        logs.mkdir(parents=True, exist_ok=True)
+        return nullcontext(SparkRunner(logs, master, memory=MEMORY))
 
     def figures(self, query: str, course: Course, method: Method, _found: Found) -> Figures:
         """Execute a day."""
         if self._days is None or self._over != (query, course.name):
             days = days_over(course, self._scale)
-            self._days = QueryDays(days, query, self._sessions.of(""), self._work)
+            self._days = QueryDays(
+                days, query, self._runners.of(course.name == (APART,)), self._work
+            )
             self._over = (query, course.name)
         return figures_of(self._days.day(method, problem=course.problem))
 
@@ -164,6 +185,9 @@ def cells(given: argparse.Namespace) -> Iterator[Cell]:
     executing = Executing(given.scale, given.master)
     under = conditions(SUITE, given.scale, given.master, MEMORY, Arrivals("by course", ()))
     days = [(query, late(), method) for query in JOINS for method in METHODS]
+    days += [
+        (query, late(APART), method) for query in JOINS for method in METHODS if method != "hov"
+    ]
     days += [(Q8, cleaned(), method) for method in METHODS]
     days += [(Q8, course, "auto") for course in wrong()]
     for query, course, method in days:
@@ -177,10 +201,13 @@ def cells(given: argparse.Namespace) -> Iterator[Cell]:
 def lines(_given: argparse.Namespace, found: Found) -> Iterator[str]:
     """Yield what each result took, of late and of cleaned data, and the days of wrong forecasts."""
     days = days_of(found)
-    for kind, at in ((LATE, [f"{share:.1%}" for share in LATE_AT]), (CLEANED, ["dirty", *FIVE])):
+    shares = [f"{share:.1%}" for share in LATE_AT]
+    for kind, at, measure in (
+        (LATE, shares, executor), (APART, shares, process), (CLEANED, ["dirty", *FIVE], executor)
+    ):  # fmt: skip
         of = [day for day in days if day.name[1] == kind]
         if of:
-            yield from table(("", *at, "refreshes over batch", "kept"), _results(of))
+            yield from table(("", *at, "refreshes over batch", "kept"), _results(of, measure))
             yield ""
     forecast = [day for day in days if day.name[1] == WRONG]
     if forecast:
@@ -188,12 +215,12 @@ def lines(_given: argparse.Namespace, found: Found) -> Iterator[str]:
         yield from table(columns, (_of_forecast(day) for day in forecast))
 
 
-def _results(days: Sequence[Day]) -> Iterator[Sequence[str]]:
-    """Each result by executors, and all after the first over batch's."""
+def _results(days: Sequence[Day], measure: Measure) -> Iterator[Sequence[str]]:
+    """Each result, and all after the first over batch's."""
     batch = {day.query: day for day in days if day.name[-1] == "batch"}
     for day in days:
-        took = [executor(run) for run in day.runs]
-        other = [executor(run) for run in batch[day.query].runs] if day.query in batch else []
+        took = [measure(run) for run in day.runs]
+        other = [measure(run) for run in batch[day.query].runs] if day.query in batch else []
         share = f"{sum(took[1:]) / sum(other[1:]):.3f}" if other else ""
         method = day.name[-1]
         yield (f"{day.query} {method}", *map(seconds, took), share, f"{day.kept / 1e6:,.1f} MB")
@@ -228,10 +255,11 @@ def beside(_given: argparse.Namespace, found: Found) -> dict[str, str]:
 ABOUT = f"""\
 ![Q8 cleaned]({LATE}.svg)
 
-CPU seconds of executors in one session, so without what an application of its own adds to each run
-([fixed cost](benchmarks.md)); all rows: [{LATE}.csv]({LATE}.csv). *Refreshes over batch*: every
-result but the first, over what batch took for them. *Kept*: bytes in the store after the last
-early run. Each result was equal to batch over the same rows, also where the forecast was wrong."""
+CPU seconds of executors in one session, so without what an application of its own adds to each run;
+the second table is of whole processes, an application for each result. All rows:
+[{LATE}.csv]({LATE}.csv). *Refreshes over batch*: every result but the first, over what batch took
+for them. *Kept*: bytes in the store after the last early run. Each result was equal to batch over
+the same rows, also where the forecast was wrong."""
 
 BENCHMARK = Benchmark(
     cells=cells,
