@@ -50,7 +50,9 @@ from forerun.planner.request import PlanRequest
 from forerun.planner.result import PlanResult as PlanResult  # noqa: PLC0414 - what the door gives
 from forerun.planner.result import Reading
 from forerun.planner.rules.methods.catalog import SINGLE, method_of
+from forerun.planner.rules.normalize import generated_leaves
 from forerun.planner.rules.normalize.driver import AppliedRewrite, normalize
+from forerun.planner.rules.normalize.leaves import with_read_widths
 from forerun.planner.rules.normalize.prune import prune_columns
 from forerun.planner.sql.frontend import Query, read_query
 from forerun.planner.sql.question import question_of
@@ -90,7 +92,7 @@ def _or_batch(read: Reading, compared: ComparedPlans) -> PlanResult:
     ordered_then = bool(request.first_sources and request.committed)
     if not ordered_then or request.method != "auto":
         return _result(read, compared)
-    now = _read(replace(request, first_sources=()))
+    now = _read(replace(read.asked, first_sources=()))
     if request.settings.temporal == "early" or now.relation == read.relation:
         return _result(read, compared)
     asked = replace(now.request, method="batch")
@@ -129,7 +131,8 @@ def _collated(query: Query, request: PlanRequest) -> Iterator[str]:
         yield ONLY_TEXT["collate"]
 
 
-def _read(request: PlanRequest) -> Reading:
+def _read(asked: PlanRequest) -> Reading:
+    request = asked
     check(request)
     allowed = request.settings.allowed_functions
     query = read_query(
@@ -158,7 +161,13 @@ def _read(request: PlanRequest) -> Reading:
     sources_then = request.first_sources or request.sources
     relied: set[tuple[str, str]] = set()
     relation = normalize(query.relation, sources_then, ids, observe, off, relied)
-    return Reading(request, query, relation, ids, tuple(rewrites), frozenset(relied))
+    text = next((one.before for one in rewrites if one.rule == generated_leaves.NAME), relation)
+    request = replace(
+        request,
+        sources=with_read_widths(relation, text, request.sources),
+        first_sources=with_read_widths(relation, text, request.first_sources),
+    )
+    return Reading(asked, request, query, relation, ids, tuple(rewrites), frozenset(relied))
 
 
 def _extracted(candidate: Candidate) -> ExtractedPlan:

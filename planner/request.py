@@ -76,7 +76,8 @@ class Source:
     source, where rows may be alike; empty if each was drawn by itself.
     ``ordered_by``: the column in whose order the author says that rows come, if any.
     ``panes``: of how many panes its rows are, as of days of a rolling range, where it was verified
-    that rows are taken back with all others of their pane; else 0.
+    that rows are taken back with all others of their pane; else 0. ``beside``: bytes of a row that
+    the user's own text reads of nested columns beside what stages of our own do.
     """
 
     name: str
@@ -94,6 +95,7 @@ class Source:
     sample_blocks: tuple[int, ...] = ()
     ordered_by: str = ""
     panes: int = 0
+    beside: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

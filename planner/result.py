@@ -23,12 +23,14 @@ from forerun.planner.tvr.signed import ColumnIds
 class Reading:
     """The query of a request, read and in normal form.
 
-    ``request`` has what the query itself tells of its sources. ``relation`` is the normalized
+    ``request`` has what the query itself tells of its sources, and ``asked`` is what was given.
+    ``relation`` is the normalized
     query, and ``rewrites`` how it came about, step by step. ``ids`` are where the column ids of a
     memo go on from. ``relied`` has the (source, column) pairs whose declared NOT NULL the normal
     form depends on.
     """
 
+    asked: PlanRequest
     request: PlanRequest
     query: Query
     relation: Relation

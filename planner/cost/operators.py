@@ -229,8 +229,10 @@ def plain(node: Relation, inputs: Sizes, output: Size, prices: Prices) -> float:
 
 
 @plain.register(Scan)
-def _scan(_: Scan, __: Sizes, output: Size, prices: Prices) -> float:
-    return read(output, prices)
+def scan(node: Scan, _: Sizes, output: Size, prices: Prices) -> float:
+    """Read rows of a source, and what the engine reads of them beside what is asked for."""
+    beside = sum(width for source, width in prices.beside if source == node.source)
+    return read(output, prices) + output.rows * beside * prices.scan_byte
 
 
 @plain.register(Filter)

@@ -70,7 +70,8 @@ class Prices:
     charged for what is kept in many tasks and files, by a key or not. ``kept_byte`` is what a byte
     of it costs until it is deleted, beside being written. ``hashes_first``: a join
     hashes its first side if the engine cannot tell which is the smaller one, so that one is written
-    first. ``flaws``: what the engine does otherwise than Spark, if not told how to do it."""
+    first. ``beside``: by sources, bytes of each row that are read and not used. ``flaws``: what the
+    engine does otherwise than Spark, if not told how to do it."""
 
     run_start: float = c.RUN_START
     stage_start: float = c.STAGE_START
@@ -115,6 +116,7 @@ class Prices:
     exact_sums: bool = False
     counts_sides: bool = False
     hashes_first: bool = False
+    beside: tuple[tuple[str, float], ...] = ()
     flaws: frozenset[Flaw] = frozenset()
 
     def of(self, name: str) -> float:

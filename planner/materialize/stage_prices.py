@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from forerun.planner.cost.prices import Prices
 from forerun.planner.request import PlanRequest
 from forerun.planner.temporal.alternatives import AlternativeEnumerator
@@ -27,5 +29,6 @@ def _in_stages(request: PlanRequest, prices: Prices) -> Prices:
 
 
 def text_prices(request: PlanRequest) -> Prices:
-    """Return the prices of the user's own text."""
-    return request.settings.prices.of_text()
+    """Return the prices of the user's own text, which may read more of nested columns."""
+    beside = tuple((one.name, one.beside) for one in request.sources if one.beside)
+    return replace(request.settings.prices.of_text(), beside=beside)

@@ -299,7 +299,7 @@ class AlternativeEnumerator:
 
     def _scan(self, expression: Expression, node: Scan, span: Span) -> float:
         size = self.size(expression.group, False, span)
-        cost = operators.read(size, self.prices)
+        cost = operators.scan(node, (), size, self.prices)
         step = self._memo.group(expression.group).step
         if not step and self._group_sizes.is_added_up(node.source):
             # The rows of a changelog are consolidated: shuffled and grouped by all columns.

@@ -39,6 +39,11 @@ FRONT = (
         "isinstance(taken, Ref) and taken.column.id in stored", "True", suite=_NORMAL,
     ),
     Mutation(
+        "read widths: the text reads no more", "planner/rules/normalize/leaves.py",
+        "if leaves > 1:", "if False:",
+        suite=("tests/planner/rules/normalize/test_read_widths.py",),
+    ),
+    Mutation(
         "generated leaves: on Sail", "planner/cost/flaws.py",
         '"fields": "ReadGeneratedLeaves", ', "",
         suite=("tests/planner/stages/test_flawed.py",),

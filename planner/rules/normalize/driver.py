@@ -13,6 +13,7 @@ from forerun.planner.request import Source
 from forerun.planner.rules.normalize import (
     constants,
     empty,
+    generated_leaves,
     implied,
     join,
     limit,
@@ -25,7 +26,6 @@ from forerun.planner.rules.normalize import (
     filter as filters,
 )
 from forerun.planner.rules.normalize.choice import determine_choices
-from forerun.planner.rules.normalize.generated_leaves import read_generated_leaves
 from forerun.planner.rules.normalize.identity import with_unique_columns
 from forerun.planner.rules.normalize.join_order import reorder_blocks
 from forerun.planner.rules.normalize.leaves import read_leaves
@@ -94,7 +94,7 @@ CLEAN: tuple[NormalizeRule, ...] = (
 )
 PASSES = (
     "DropInnerSorts", "CountSides", "ReorderJoins", "DetermineChoices",
-    "ReadGeneratedLeaves", "ReadLeaves", "PruneColumns",
+    generated_leaves.NAME, "ReadLeaves", "PruneColumns",
 )  # fmt: skip
 """The passes that run once over the whole query and can be switched off. The pass that makes column
 ids unique cannot, since all others rely on it."""
@@ -221,7 +221,9 @@ def normalize(
     result = run.once("DetermineLists", determine_lists, result)
     result = run.fixpoint(KEYS, result)
     result = run.fixpoint(CLEAN, result)
-    result = run.once("ReadGeneratedLeaves", lambda r: read_generated_leaves(r, context), result)
+    result = run.once(
+        generated_leaves.NAME, lambda r: generated_leaves.read_generated_leaves(r, context), result
+    )
     result = run.once("ReadLeaves", lambda r: read_leaves(r, context), result)
     result = run.once("PruneColumns", prune_columns, result)
     result = run.fixpoint(CLEAN, result)

@@ -35,6 +35,8 @@ from forerun.planner.rules.normalize.leaves import (
 from forerun.planner.rules.normalize.prune import prune_columns
 from forerun.planner.rules.normalize.rule import NormalizeContext, ids_of
 
+NAME = "ReadGeneratedLeaves"
+
 
 @dataclass(frozen=True, slots=True)
 class _Narrowed:

@@ -7,22 +7,27 @@
 
 What runs keep of a table, and what they shuffle, is then as narrow as what is read: a field of a
 struct, of the structs of an array, the value of one key of a map. Such parts never fail, and are
-NULL where the value is. A value that is read whole anywhere above stays whole.
+NULL where the value is. A value that is read whole anywhere above stays whole. Files are read for
+the leaves alone, too, which :func:`with_read_widths` tells the estimates.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
 
 from forerun.planner.algebra.expressions import scalars_of, with_scalars
-from forerun.planner.algebra.nested import ELEMENT, FIELD
+from forerun.planner.algebra.nested import ELEMENT, FIELD, element_type, map_types, struct_fields
 from forerun.planner.algebra.relational import Filter, Project, Relation, Scan, rewrite, walk
 from forerun.planner.algebra.scalar import Call, Literal, Ref, Scalar, references
-from forerun.planner.algebra.type_kinds import is_nested
-from forerun.planner.algebra.types import Column, ColumnId
+from forerun.planner.algebra.type_kinds import is_nested, kind_of
+from forerun.planner.algebra.types import Column, ColumnId, DataType
+from forerun.planner.request import Source
 from forerun.planner.rules.normalize.prune import read_by
 from forerun.planner.rules.normalize.rule import NormalizeContext, ids_of
 from forerun.planner.rules.normalize.safety import can_fail
+from forerun.planner.stats.fan_out import FAN_OUT
 
 _Leaves = dict[Scalar, Column]
 
@@ -138,3 +143,79 @@ def reading_leaves(scalar: Scalar, leaves: Mapping[Scalar, Column]) -> Scalar:
         return scalar
     args = tuple(reading_leaves(arg, leaves) for arg in scalar.args)
     return scalar if args == scalar.args else Call(scalar.name, args, scalar.type)
+
+
+def with_read_widths(
+    relation: Relation, text: Relation, sources: Iterable[Source]
+) -> tuple[Source, ...]:
+    """Return the sources with nested columns as wide as what a normalized query reads of them, and
+    with what the user's own ``text`` reads beside: of Parquet files Spark reads the leaves that are
+    read, and no others, but all of an array of which several are read behind a generator."""
+    scans = [node for node in walk(relation) if isinstance(node, Scan)]
+    nested = {scan.source for scan in scans if any(map(_is_nested, scan.scanned))}
+    if not nested:
+        return tuple(sources)
+    read, by_text = (_shares(one) for one in (relation, text))
+    found = []
+    for source in sources:
+        stats, beside = [], 0.0
+        for name, known in source.stats:
+            share, leaves = read.get((source.name, name), (1.0, 0))
+            if leaves > 1:
+                beside += known.width * (by_text.get((source.name, name), (share, 0))[0] - share)
+            stats.append((name, replace(known, width=known.width * share)))
+        is_here = source.name in nested
+        found.append(replace(source, stats=tuple(stats), beside=beside) if is_here else source)
+    return tuple(found)
+
+
+def _shares(relation: Relation) -> dict[tuple[str, str], tuple[float, int]]:
+    """Return which part of the bytes of each nested column of a source is read, by their types, and
+    how many leaves."""
+    parts, whole = dict[Scalar, ColumnId](), set(ids_of(relation))
+    for node in walk(relation):
+        add_parts(node, parts, whole)
+    read: dict[ColumnId, set[tuple[str, ...]]] = {}
+    for part, column in parts.items():
+        read.setdefault(column, set()).add(_fields_to(part))
+    shares: dict[tuple[str, str], tuple[float, int]] = {}
+    for scan in walk(relation):
+        if not isinstance(scan, Scan):
+            continue
+        for one in filter(_is_nested, scan.scanned):
+            paths = {()} if one.id in whole else read.get(one.id, {()})
+            share = _bytes(one.type, paths) / (_bytes(one.type, {()}) or 1.0)
+            named = scan.source, one.name
+            shares[named] = max((share, len(paths)), shares.get(named, (0.0, 0)))
+    return shares
+
+
+def _is_nested(column: Column) -> bool:
+    return is_nested(column.type)
+
+
+def _fields_to(part: Scalar) -> tuple[str, ...]:
+    """Return the names of the fields that lead to a part."""
+    names: list[str] = []
+    while isinstance(part, Call):
+        if part.name == FIELD and isinstance(name := part.args[1], Literal):
+            names.append(str(name.text))
+        part = part.args[0]
+    return tuple(reversed(names))
+
+
+def _bytes(type_: DataType, paths: AbstractSet[tuple[str, ...]]) -> float:
+    """Return the bytes of what these fields lead to in a value, by its type; a map is read whole,
+    its keys and its values to the end."""
+    kind = kind_of(type_)
+    if kind == "a":
+        return FAN_OUT * _bytes(element_type(type_), paths)
+    if kind == "r":
+        return sum(
+            _bytes(field, {()} if () in paths else below)
+            for name, field in struct_fields(type_)
+            if (below := {path[1:] for path in paths if path[:1] in ((), (name,))})
+        )
+    if kind == "p":
+        return FAN_OUT * sum(_bytes(one, {()}) for one in map_types(type_))
+    return float(type_.width)

@@ -43,6 +43,7 @@ COLUMNS = {"sales": {"o_id": STRING, "cat": STRING, "price": INT},
            "returns": {"o_id": STRING, "cost": INT}}  # fmt: skip
 TUPLES = replace(
     Prices(**{price.name: 0 for price in fields(Prices)}),
+    beside=(),
     flaws=frozenset(),
     exchange_row=float(MICRO),
     placed_unions=True,

@@ -68,7 +68,7 @@ QUERIES = (
 )
 
 
-FREE = Prices(**{price.name: 0 for price in fields(Prices)})
+FREE = replace(Prices(**{price.name: 0 for price in fields(Prices)}), beside=())
 
 
 class RandomWays(AlternativeEnumerator):
