@@ -207,7 +207,8 @@ def lines(_given: argparse.Namespace, found: Found) -> Iterator[str]:
     ):  # fmt: skip
         of = [day for day in days if day.name[1] == kind]
         if of:
-            yield from table(("", *at, "refreshes over batch", "kept"), _results(of, measure))
+            by = "processes" if measure is process else "executors"
+            yield from table((by, *at, "refreshes over batch", "kept"), _results(of, measure))
             yield ""
     forecast = [day for day in days if day.name[1] == WRONG]
     if forecast:

@@ -11,13 +11,14 @@ overflow does, and the last try of the final run is the query's text: no result 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import prod
+from math import ceil, prod
 from typing import NamedTuple
 
 from forerun.planner.algebra.scalar import Call, Literal, Ref, Scalar, value_places
 from forerun.planner.algebra.types import ColumnId
 from forerun.planner.request import Source
 from forerun.planner.rules.normalize.safety import can_fail
+from forerun.planner.stats.values import number
 
 _ROOM = 1000
 """So many times the greatest sum that a source's own rows can have is still no overflow."""
@@ -44,10 +45,12 @@ def magnitudes(sources: Iterable[Source]) -> dict[tuple[str, str], Magnitude]:
     for source in sources:
         types = {column.name: column.type for column in source.columns}
         for name, known in source.stats:
-            whole = name in types and types[name].is_integer
-            if whole and known.minimum is not None and known.maximum is not None:
-                most = max(abs(int(known.minimum)), abs(int(known.maximum)))
-                found[source.name, name] = Magnitude(most, max(1, int(source.rows)))
+            if name not in types or not types[name].is_integer:
+                continue
+            low, high = (number(end, types[name]) for end in (known.minimum, known.maximum))
+            if low is not None and high is not None:
+                most = ceil(max(abs(low), abs(high)))
+                found[source.name, name] = Magnitude(most, max(1, source.rows))
     return found
 
 

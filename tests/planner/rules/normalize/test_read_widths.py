@@ -6,10 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from forerun.planner import api
+from forerun.planner.algebra.relational import Relation
 from forerun.planner.algebra.types import parse_type
 from forerun.planner.api import plan
 from forerun.planner.request import (
     ColumnStats,
+    Committed,
     PlanRequest,
     Settings,
     Source,
@@ -17,6 +20,7 @@ from forerun.planner.request import (
     TimePoint,
 )
 from forerun.planner.result import PlanResult
+from forerun.planner.rules.normalize.leaves import with_read_widths
 
 NESTED = {
     "s": "STRUCT<a:BIGINT,b:STRUCT<c:BIGINT,d:BIGINT>,e:BIGINT>",
@@ -97,3 +101,21 @@ def test_stages_of_our_own_take_the_place_of_a_text_that_reads_more() -> None:
     assert without.decided == "batch"
     assert found.plan.estimated_cost < 0.8 * without.plan.estimated_cost
     assert found.plan.batch_cost == pytest.approx(without.plan.batch_cost, rel=0.05)
+
+
+def test_a_query_that_is_read_again_is_not_narrowed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A later run of a day looks at batch once more, in the order of joins that is best by then."""
+    sql = "SELECT s.a, count(*) AS n FROM t GROUP BY s.a"
+    points = (TimePoint(weight=0.1, arrived=0.5), TimePoint(weight=1.0))
+    request = PlanRequest(report="r", sql=sql, sources=(TABLE,), points=points)
+    first = plan(request)
+    seen: list[float] = []
+
+    def noting(relation: Relation, text: Relation, given: tuple[Source, ...]) -> tuple[Source, ...]:
+        seen.extend(dict(source.stats)["s"].width for source in given)
+        return with_read_widths(relation, text, given)
+
+    monkeypatch.setattr(api, "with_read_widths", noting)
+    committed = Committed(index=1, families=first.plan.families)
+    plan(replace(request, current=2, committed=(committed,), first_sources=(TABLE,)))
+    assert seen == [400.0] * 3  # of today, of the first run, and of today once more
