@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 from types import MappingProxyType
 
@@ -11,9 +12,9 @@ import pytest
 
 from forerun.planner.algebra.relational import Scan, walk
 from forerun.planner.algebra.types import BIGINT, DOUBLE, INT, STRING, decimal
-from forerun.planner.request import Source, SourceColumn
+from forerun.planner.request import ColumnStats, Source, SourceColumn
 from forerun.planner.rules.explore.grouped_partners import group_partners
-from forerun.planner.rules.explore.small_values import Magnitude
+from forerun.planner.rules.explore.small_values import Magnitude, magnitudes
 from forerun.planner.rules.normalize.driver import normalize
 from forerun.planner.sql.frontend import read_query
 from forerun.planner.tvr.signed import ColumnIds
@@ -162,6 +163,15 @@ def test_what_is_computed_of_small_numbers(source: str, value: str) -> None:
     large = dict.fromkeys(("n", "long"), Magnitude(2**62, 9)) | {"i": Magnitude(2**30, 9)}
     assert plans(sql, large)[1] is None
     assert plans(sql)[1] is None
+
+
+def test_a_bound_that_is_no_number_of_its_type_is_not_known() -> None:
+    bounds = {"k": ("-9", "7"), "i": ("x", "5"), "long": (None, "5"), "price": ("1", "2")}
+    stats = tuple(
+        (name, ColumnStats(minimum=low, maximum=high)) for name, (low, high) in bounds.items()
+    )
+    table = replace(SOURCES[0], stats=stats, rows=3)
+    assert magnitudes((table,)) == {("l", "k"): Magnitude(9, 3)}
 
 
 @pytest.mark.parametrize("value", [v for v in GROUPED if any(c in v for c in ("price", "(i"))])
