@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-import socket
+import re
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -57,14 +57,14 @@ def standalone(folder: Path, *, workers: int = 2, memory: str = "600m") -> Itera
     Every process has a working folder and a scratch folder of its own, and no configuration. Its
     environment is the least that Java needs: no credentials, no Python path.
     """
-    port, pages = _free_ports(2)
-    url = f"spark://{_HOST}:{port}"
     with ExitStack() as stack:
         at = _folder(folder, "master")
-        stack.enter_context(_daemon(at, _MASTER, "--host", _HOST, "--port", str(port),
-                                    "--webui-port", str(pages)))  # fmt: skip
+        master = stack.enter_context(
+            _daemon(at, _MASTER, "--host", _HOST, "--port", "0", "--webui-port", "0")
+        )
         # A worker that finds no master asks again only after seconds.
-        wait(lambda: _answers(port), at)
+        pages = _port_of(master, at, "MasterWebUI: Bound .* and started at http://.*")
+        url = f"spark://{_HOST}:{_port_of(master, at, 'Starting Spark master at spark://.*')}"
         places = tuple(_folder(folder, f"worker-{number}") for number in range(workers))
         processes = tuple(
             stack.enter_context(
@@ -81,10 +81,9 @@ def standalone(folder: Path, *, workers: int = 2, memory: str = "600m") -> Itera
 @contextmanager
 def connect_server(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """Run a Spark Connect server with two cores for the block; gives its address and process."""
-    (port,) = _free_ports(1)
     at = _folder(folder, "connect")
     settings = {
-        "spark.connect.grpc.binding.port": str(port),
+        "spark.connect.grpc.binding.port": "0",
         "spark.driver.host": _HOST,
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "2",
@@ -101,8 +100,10 @@ def connect_server(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]
     command += [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
     command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
     with _daemon(at, *command, "spark-internal") as process:
-        wait(lambda: _answers(port), at)
+        port = _port_of(process, at, "Spark Connect server started at: .*")
         yield f"sc://{_HOST}:{port}", process
+        if process.returncode is None and (ended := process.poll()) is not None:
+            raise AssertionError(f"the server ended by itself ({ended}): {_said(at)}")
 
 
 @contextmanager
@@ -146,17 +147,22 @@ def wait(done: Callable[[], bool], at: Path) -> None:
         except (URLError, OSError, json.JSONDecodeError):
             pass  # a master answers before it has anything to say
         time.sleep(0.1)
-    raise AssertionError(f"{at.name} did not start: {(at / 'log').read_text()[-2000:]}")
+    raise AssertionError(f"{at.name} did not start: {_said(at)}")
 
 
-def _answers(port: int) -> bool:
-    with socket.create_connection((_HOST, port), timeout=1):
-        return True
+def _port_of(process: subprocess.Popen[bytes], at: Path, line: str) -> int:
+    """Return the port at the end of a line of a daemon's log. The daemon takes one that is free
+    itself: one that is looked for before it starts may be another process's by then."""
+    found: list[str] = []
+
+    def said() -> bool:
+        found[:] = re.findall(rf"{line}:(\d+)$", (at / "log").read_text(), re.MULTILINE)
+        assert process.poll() is None, f"{at.name} ended: {_said(at)}"
+        return bool(found)
+
+    wait(said, at)
+    return int(found[0])
 
 
-def _free_ports(count: int) -> list[int]:
-    with ExitStack() as stack:
-        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for probe in probes:
-            probe.bind((_HOST, 0))
-        return [probe.getsockname()[1] for probe in probes]
+def _said(at: Path) -> str:
+    return (at / "log").read_text()[-2000:]
