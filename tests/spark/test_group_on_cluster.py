@@ -160,11 +160,11 @@ def test_a_group_whose_cluster_loses_a_worker(
             arriving=shared_place(store, cluster.url, "night"), method="progressive",
         )  # fmt: skip
         runner = LosingRunner(tmp_path / "logs", cluster.url, small() | logged, memory="1g")
-        runner.cluster, runner.events, runner.lose_in = cluster, tmp_path / "events", "night-2"
+        runner.cluster, runner.events, runner.lose_in = cluster, tmp_path / "events", "night-run-2"
         reports = [Report(*report) for report in night.texts().items()]
         done = simulate_group(what, reports, runner, lambda _text: None, lambda _rows: None)
+        assert runner.lost, "no application of that name, or too short to be hit"
         assert cluster.state()["aliveworkers"] == 1
-    assert runner.lost
     assert {day.report: day.equal for day in done.reports} == dict.fromkeys(night.texts(), True)
     assert [run.skipped for run in done.runs] == [False] * len(night.points)
     assert not (what.work / "sources").exists(), "sources are nowhere but in the store"
