@@ -7,6 +7,7 @@ place in an array or the key of a map. A field of an array of structs is the arr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 from forerun.planner.algebra.type_kinds import kind_of
@@ -66,6 +67,18 @@ def map_types(type_: DataType) -> tuple[DataType, DataType]:
     if len(inside) != 2:
         return UNKNOWN, UNKNOWN
     return parse_type(inside[0]), parse_type(inside[1])
+
+
+def without_names(type_: DataType) -> DataType:
+    """Return a type with the fields of structs, wherever they are nested, called by their places
+    alone."""
+    if kind_of(type_) == "a":
+        return array_of(without_names(element_type(type_)))
+    if kind_of(type_) == "p":
+        return map_of(*map(without_names, map_types(type_)))
+    fields = enumerate(struct_fields(type_))
+    named = [(f"f{place}", without_names(inner)) for place, (_, inner) in fields]
+    return struct_of(named) if named else type_
 
 
 def _inside(type_: DataType) -> tuple[str, ...]:
@@ -128,6 +141,22 @@ def _steps(types: Types, _: Texts) -> DataType:
     return array_of(ends[0]) if counted or moments else UNKNOWN
 
 
+def _of_schema(_: Types, texts: Texts) -> DataType:
+    """The type that a constant schema names: of an array, a map or a struct, or the fields of a
+    struct as a table's columns are written."""
+    schema = (texts[1] or "").strip()
+    if not schema or _MORE_THAN_TYPES.search(schema):
+        return UNKNOWN
+    try:
+        return parse_type(schema if _NESTED.match(schema) else f"STRUCT<{schema}>")
+    except ValueError:
+        return UNKNOWN
+
+
+_NESTED = re.compile(r"(ARRAY|MAP|STRUCT)\s*<", re.IGNORECASE)
+_MORE_THAN_TYPES = re.compile(r"^\{|\b(NOT\s+NULL|COMMENT|COLLATE)\b", re.IGNORECASE)
+"""A schema as JSON, or one that says more of a field than its type."""
+
 _TYPES: Mapping[str, Callable[[Types, Texts], DataType]] = {
     "named_struct": _named_struct,
     "array": lambda types, _: array_of(types[0]) if len(set(types)) == 1 else UNKNOWN,
@@ -151,6 +180,7 @@ _TYPES: Mapping[str, Callable[[Types, Texts], DataType]] = {
     **dict.fromkeys(("array_union", "array_intersect", "array_except", "concat"), _if_same),
     "array_repeat": lambda types, _: array_of(types[0]),
     "sequence": _steps,
+    "from_json": _of_schema,
 }
 """By function: its type, by the types of its arguments and the texts of those that are literals."""
 

@@ -30,7 +30,13 @@ from forerun.planner.nesting import MOST_LEVELS, room_for_nesting
 from forerun.planner.request import Source
 from forerun.planner.sql.binding.binder import BindContext, Bound
 from forerun.planner.sql.binding.coercion import cast, common_type
-from forerun.planner.sql.binding.scope import Binding, Field, KnownTable, NamedRelation, Scope
+from forerun.planner.sql.binding.scope import (
+    Binding,
+    KnownTable,
+    NamedRelation,
+    Scope,
+    output_fields,
+)
 from forerun.planner.sql.query_block.expressions import ExpressionBinder
 from forerun.planner.sql.query_block.from_clause import values_relation
 from forerun.planner.sql.query_block.ordering import order_items, ordered_bound
@@ -207,12 +213,13 @@ def _with_ctes(context: BindContext, clause: exp.With | None) -> BindContext:
         else:
             bound = bind_query(inside, cte.this)
         tables, context.session.tables_read = context.session.tables_read - before, before
-        names = tuple(c.name for c in cte.args["alias"].args.get("columns") or ()) or bound.names
+        named = tuple(c.name for c in cte.args["alias"].args.get("columns") or ())
+        names, repeats = (named, {}) if named else (bound.names, bound.repeats)
         if len(names) != len(bound.names):
             raise context.text.error(
                 cte.args["alias"], f"{len(names)} column names for {len(bound.names)} columns"
             )
-        ctes[cte.alias.lower()] = NamedRelation(bound.relation, names, tables)
+        ctes[cte.alias.lower()] = NamedRelation(bound.relation, names, tables, repeats)
     return replace(context, ctes=ctes)
 
 
@@ -230,14 +237,14 @@ def _parenthesized(context: BindContext, node: exp.Subquery) -> Bound:
 def _ordered_output(context: BindContext, node: exp.Expr, bound: Bound) -> Bound:
     """ORDER BY over the output of a finished query: it sees the output names only."""
     columns = bound.relation.columns
-    fields = tuple(Field("", n, c) for n, c in zip(bound.names, columns, strict=True))
+    fields = output_fields("", bound.names, columns, bound.repeats)
     binder = ExpressionBinder(context, Scope(fields, context.parent), bound.relation)
     items = [(n, Ref(c)) for n, c in zip(bound.names, columns, strict=True)]
     keys, hidden = order_items(binder, node.args.get("order"), items, distinct=False)
     computed = binder.as_columns([("sort_key", value) for value in hidden])
     sort = tuple(key([*columns, *computed]) for key in keys)
     result = ordered_bound(context, node, binder.relation, sort, columns, bound.names)
-    return result if sort else replace(result, ordered=bound.ordered)
+    return replace(result, ordered=bool(sort) or bound.ordered, repeats=bound.repeats)
 
 
 def _set_operation(context: BindContext, node: exp.SetOperation) -> Bound:

@@ -320,9 +320,14 @@ _EPOCH = datetime(1970, 1, 1)
 
 @_define("sequence")
 def _sequence(values: Values, types: Types, result: DataType) -> Value:
-    """Of whole numbers with an ascending step."""
-    first, last, step = values
-    return tuple(range(first, last + 1, step))
+    """Of whole numbers, and of moments by lengths of time."""
+    first, last, *given = values
+    if not isinstance(first, int):
+        first, last = _moment(first), _moment(last)
+        step = given[0] if given else timedelta(days=1)
+        return tuple(first + step * n for n in range((last - first) // step + 1))
+    step = given[0] if given else (1 if first <= last else -1)
+    return tuple(range(first, last + (1 if step > 0 else -1), step))
 
 
 @_define("date_trunc")

@@ -32,11 +32,14 @@ from forerun.planner.sql.syntax.text import QueryText
 
 @dataclass(frozen=True)
 class Bound:
-    """A query that has been read: ``relation.columns`` are its output, ``names`` their spelling."""
+    """A query that has been read: ``relation.columns`` are its output, ``names`` their spelling.
+    ``repeats`` are the places of outputs that pass on what an earlier one has passed on, by the
+    place of that one."""
 
     relation: Relation
     names: tuple[str, ...]
     ordered: bool = False
+    repeats: Mapping[int, int] = field(default_factory=dict)
 
 
 class BindQuery(Protocol):
@@ -189,7 +192,6 @@ def construct_name(node: exp.Expr) -> str:
         exp.Lambda: "a lambda function",
         exp.Placeholder: "a query parameter",
         exp.Parameter: "a query parameter",
-        exp.Tuple: "a row value",
         exp.WithinGroup: "WITHIN GROUP",
         exp.All: "a comparison with ALL",
         exp.Any: "a comparison with ANY",

@@ -20,10 +20,12 @@ from forerun.planner.algebra.spark_functions import (
 from forerun.planner.algebra.type_kinds import can_cast, is_ordered, kind_of
 from forerun.planner.algebra.types import (
     BOOLEAN,
+    DATE,
     DOUBLE,
     INT,
     NULL,
     STRING,
+    TIMESTAMP,
     UNKNOWN,
     DataType,
     parse_type,
@@ -137,6 +139,12 @@ def _zipped(arguments: list[exp.Expr], bound: tuple[Scalar, ...]) -> Scalar | No
         array_of(struct_of(list(zip(called, types, strict=True)))) for called in (numbers_, names)
     )
     return Call("cast", (Call("arrays_zip", bound, plain),), named)
+
+
+def row(binder: Binder, node: exp.Expr) -> Scalar:
+    """``(a, b)``, which is ``struct(a, b)``."""
+    bound = tuple(binder.bind(part) for part in node.expressions)
+    return call(binder, node, "named_struct", _named(node.expressions, bound))
 
 
 def _names(arguments: list[exp.Expr], bound: tuple[Scalar, ...]) -> list[str]:
@@ -268,6 +276,18 @@ def _positive(args: tuple[Scalar, ...]) -> Scalar | None:
     return value if value.type.is_numeric or value.type.name.startswith("INTERVAL") else None
 
 
+def _steps(args: tuple[Scalar, ...]) -> Scalar | None:
+    """``sequence`` of a DATE and a TIMESTAMP, or of integers of several types: of the wider."""
+    counted = all(arg.type.is_integer for arg in args)
+    if not counted and {arg.type for arg in args[:2]} != {DATE, TIMESTAMP}:
+        return None
+    wider = unify(args if counted else args[:2])
+    if wider is None:
+        return None
+    args = (*wider[0], *args[len(wider[0]) :])
+    return Call("sequence", args, result_type("sequence", tuple(arg.type for arg in args)))
+
+
 _SPECIAL: dict[str, Callable[[tuple[Scalar, ...]], Scalar | None]] = {
     "mod": _modulo,
     "div": _integral_division,
@@ -276,6 +296,7 @@ _SPECIAL: dict[str, Callable[[tuple[Scalar, ...]], Scalar | None]] = {
     "isnull": _is_null,
     "positive": _positive,
     "array": _array,
+    "sequence": _steps,
 }
 
 

@@ -6,7 +6,7 @@ Sources: Spark's AnsiTypeCoercion, DecimalPrecision and DecimalType, whose answe
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from forerun.planner.algebra.functions import decimal_result, widest_decimal
@@ -17,6 +17,7 @@ from forerun.planner.algebra.nested import (
     map_types,
     struct_fields,
     struct_of,
+    without_names,
 )
 from forerun.planner.algebra.scalar import Call, Literal, Scalar
 from forerun.planner.algebra.type_kinds import is_nested, kind_of
@@ -176,11 +177,36 @@ def unify(values: Iterable[Scalar]) -> tuple[tuple[Scalar, ...], DataType] | Non
 
 def compare(op: str, left: Scalar, right: Scalar) -> Scalar | None:
     """A comparison with both sides of one type; None if the types do not compare."""
+    if (rows := alike((left, right))) is not None:
+        return Call(op, rows, BOOLEAN)
     if not _is_compared(left.type, right.type):
         return None
     left, right = _literal_digits(left, right.type), _literal_digits(right, left.type)
     pair = unify((left, right))
     return None if pair is None else Call(op, pair[0], BOOLEAN)
+
+
+def alike(values: Sequence[Scalar]) -> tuple[Scalar, ...] | None:
+    """Return values that are structs of the same types without maps, whatever their fields are
+    called: Spark compares them field by field. Rows of the text get the names of the first value;
+    None for any other values."""
+    types = {value.type for value in values}
+    are_rows = all(struct_fields(type_) and "MAP<" not in type_.name for type_ in types)
+    if not are_rows or len(set(map(without_names, types))) > 1:
+        return None
+    first, *others = values
+    return (first, *(_named_as(other, first.type) for other in others))
+
+
+def _named_as(value: Scalar, like: DataType) -> Scalar:
+    """A row of the text with the names of fields of another struct of the same types."""
+    if not isinstance(value, Call) or value.name != "named_struct":
+        return value
+    pairs: list[Scalar] = []
+    for (name, _), part in zip(struct_fields(like), value.args[1::2], strict=True):
+        pairs += [Literal(name, STRING), part]
+    fields = zip(struct_fields(like), pairs[1::2], strict=True)
+    return Call("named_struct", tuple(pairs), struct_of([(n, p.type) for (n, _), p in fields]))
 
 
 def _is_compared(left: DataType, right: DataType) -> bool:

@@ -88,6 +88,16 @@ def _of_entries(args: Arguments) -> bool:
     return len(struct_fields(element_type(kind))) == 2
 
 
+def _is_stepped(args: Arguments) -> bool:
+    """Return whether ``sequence`` goes in whole numbers between such, or in intervals between
+    moments."""
+    kinds = [kind_of(arg.type) for arg in args]
+    if NULL in (arg.type for arg in args) or any(kind in ("", "s") for kind in kinds):
+        return True
+    counted = all(arg.type.is_integer for arg in args)
+    return counted or (set(kinds[:2]) <= set("dtn") and set(kinds[2:]) <= set("mw"))
+
+
 GOING_TOGETHER: Mapping[str, Callable[[Arguments], bool]] = {
     "mod": lambda args: arithmetic("%", *args) is not None,
     "pmod": lambda args: arithmetic("%", *args) is not None,
@@ -97,6 +107,7 @@ GOING_TOGETHER: Mapping[str, Callable[[Arguments], bool]] = {
     "nvl2": lambda args: unify(args[1:]) is not None,
     "array": lambda args: unify(args) is not None,
     "flatten": _nested,
+    "sequence": _is_stepped,
     "map_from_entries": _of_entries,
     "map_contains_key": _has_key,
     **dict.fromkeys(("element_at", "try_element_at"), _has_part),

@@ -31,6 +31,8 @@ from forerun.planner.sql.syntax.text import QueryText
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _TIME = re.compile(r"( ([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?)?")
 _UNITS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
+_OF_A_SECOND = {"MILLISECOND": 3, "MICROSECOND": 6}
+"""By unit: the decimals of a second that one of it is."""
 _WHOLE_WEEK = 7
 
 
@@ -178,6 +180,10 @@ def interval(text: QueryText, node: exp.Interval) -> Literal:
     name = unit.name.upper()
     if name in ("WEEK", "WEEKS") and re.fullmatch(r"[+-]?\d+", amount):
         return Literal(str(int(amount) * _WHOLE_WEEK), DataType("INTERVAL DAY"))
+    if (digits := _OF_A_SECOND.get(name.removesuffix("S"))) and re.fullmatch(r"[+-]?\d+", amount):
+        seconds = f"{Decimal(amount).scaleb(-digits):f}"
+        _check_length(text, node, seconds, "SECOND")
+        return Literal(seconds, DataType("INTERVAL SECOND"))
     single = _unit(text, node, name)
     _check_length(text, node, amount, single)
     return Literal(amount, DataType(f"INTERVAL {single}"))

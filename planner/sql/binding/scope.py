@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -72,14 +72,26 @@ class Scope:
         return list(dict.fromkeys(f.qualifier for f in self.fields if f.qualifier))
 
 
+def output_fields(
+    qualifier: str, names: Sequence[str], columns: Sequence[Column], repeats: Mapping[int, int]
+) -> tuple[Field, ...]:
+    """Return what names mean above a query in FROM. A column that it passes on twice (``SELECT *,
+    a``) is one, so that its name is not ambiguous: as in Spark, where both are one attribute."""
+    return tuple(
+        Field(qualifier, name, columns[repeats.get(place, place)])
+        for place, name in enumerate(names)
+    )
+
+
 @dataclass(frozen=True)
 class NamedRelation:
     """A named relation (CTE): bound once; each reference renames its columns. ``tables`` says how
-    many tables it reads, with what it reads written out."""
+    many tables it reads, with what it reads written out; ``repeats`` is that of its query."""
 
     relation: Relation
     names: tuple[str, ...]
     tables: int = 0
+    repeats: Mapping[int, int] = field(default_factory=dict)
 
 
 class KnownTable(NamedTuple):

@@ -12,7 +12,7 @@ from forerun.planner.algebra.type_kinds import can_cast, kind_of
 from forerun.planner.algebra.types import BOOLEAN, DOUBLE, NULL, STRING, UNKNOWN, DataType
 from forerun.planner.sql.binding import calls, lambdas, literals, paths, patterns
 from forerun.planner.sql.binding.binder import Binder, construct_name
-from forerun.planner.sql.binding.coercion import arithmetic, cast, compare, unify
+from forerun.planner.sql.binding.coercion import alike, arithmetic, cast, compare, unify
 from forerun.planner.sql.binding.parameters import bind_parameter
 from forerun.planner.sql.binding.scope import parts_of
 from forerun.planner.sql.subqueries import apply
@@ -124,7 +124,7 @@ def _connector(name: str) -> Callable[[Binder, exp.Expr], Scalar]:
 def _comparison(op: str) -> Callable[[Binder, exp.Expr], Scalar]:
     def handler(binder: Binder, node: exp.Expr) -> Scalar:
         for side in (node.this, node.args["expression"]):
-            if isinstance(side, exp.Tuple | exp.All | exp.Any):
+            if isinstance(side, exp.All | exp.Any):
                 raise binder.text.unsupported(side, construct_name(side))
         left, right = binder.bind(node.this), binder.bind(node.args["expression"])
         return compared(binder, node, op, left, right)
@@ -211,9 +211,9 @@ def _between(binder: Binder, node: exp.Expr) -> Scalar:
 def _in(binder: Binder, node: exp.Expr) -> Scalar:
     if node.args.get("query") is not None:
         return apply.in_as_value(binder, _as(exp.In, node), negated=False)
-    if isinstance(node.this, exp.Tuple):
-        raise binder.text.unsupported(node.this, "a row value in an IN list")
     values = [binder.bind(part) for part in (node.this, *node.expressions)]
+    if (rows := alike(values)) is not None:
+        return Call("in", rows, BOOLEAN)
     pair = unify(values)
     if pair is None or any(kind_of(value.type) == "p" for value in values):
         types = ", ".join(dict.fromkeys(str(v.type) for v in values))
@@ -223,10 +223,6 @@ def _in(binder: Binder, node: exp.Expr) -> Scalar:
 
 def _exists(binder: Binder, node: exp.Expr) -> Scalar:
     return apply.exists_as_value(binder, _as(exp.Exists, node))
-
-
-def _scalar_subquery(binder: Binder, node: exp.Expr) -> Scalar:
-    return apply.scalar(binder, node)
 
 
 def _cast(name: str) -> Callable[[Binder, exp.Expr], Scalar]:
@@ -302,6 +298,7 @@ def _transform(binder: Binder, node: exp.Expr) -> Scalar:
 
 _ALL_OF_LIKE = ("this", "expression", "negate")
 _CONSUMED: dict[type[exp.Expr], tuple[str, ...]] = {
+    exp.Tuple: ("expressions",),
     exp.Column: ("this", "table", "db", "catalog"),
     exp.Literal: ("this", "is_string"),
     exp.HexString: ("this", "is_integer"),
@@ -369,8 +366,9 @@ _HANDLERS: dict[type[exp.Expr], Callable[[Binder, exp.Expr], Scalar]] = {
     exp.Between: _between,
     exp.In: _in,
     exp.Exists: _exists,
-    exp.Subquery: _scalar_subquery,
-    exp.Select: _scalar_subquery,
+    exp.Tuple: calls.row,
+    exp.Subquery: apply.scalar,
+    exp.Select: apply.scalar,
     exp.Like: patterns.LIKE,
     exp.ILike: patterns.ILIKE,
     exp.Escape: patterns.escape,

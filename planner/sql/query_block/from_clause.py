@@ -12,7 +12,13 @@ from forerun.planner.algebra.types import NULL, STRING, Column
 from forerun.planner.errors import TooLargeError
 from forerun.planner.sql.binding.binder import BindContext
 from forerun.planner.sql.binding.coercion import cast, common_type, compare, unify
-from forerun.planner.sql.binding.scope import Field, KnownTable, NamedRelation, Scope
+from forerun.planner.sql.binding.scope import (
+    Field,
+    KnownTable,
+    NamedRelation,
+    Scope,
+    output_fields,
+)
 from forerun.planner.sql.query_block.conditions import SUBQUERIES, filter_by
 from forerun.planner.sql.query_block.expressions import ExpressionBinder
 from forerun.planner.sql.query_block.generators import is_generator, is_range, lateral_view
@@ -103,6 +109,8 @@ def _table(context: BindContext, node: exp.Table) -> Tables:
     alias = node.args.get("alias")
     shared = None if qualified else context.ctes.get(name.lower())
     if shared is not None:
+        if _names_columns(alias):
+            shared = replace(shared, repeats={})
         tables = _reference(context, shared, alias.name if alias is not None else name)
         return _aliased(context, tables, alias)
     by_lower = {table.lower(): table for table in context.session.tables}
@@ -139,9 +147,7 @@ def _reference(context: BindContext, shared: NamedRelation, qualifier: str) -> T
         raise TooLargeError(qualifier, session.tables_read, _MOST_TABLES)
     fresh = tuple(context.session.columns.copy(c) for c in shared.relation.columns)
     items = tuple((n, Ref(o)) for n, o in zip(fresh, shared.relation.columns, strict=True))
-    fields = tuple(
-        Field(qualifier, name, column) for name, column in zip(shared.names, fresh, strict=True)
-    )
+    fields = output_fields(qualifier, shared.names, fresh, shared.repeats)
     return Tables(Project(shared.relation, items), fields)
 
 
@@ -163,6 +169,11 @@ def _aliased(context: BindContext, tables: Tables, alias: exp.TableAlias | None)
     return replace(tables, fields=fields)
 
 
+def _names_columns(alias: exp.TableAlias | None) -> bool:
+    """Return whether an alias has names for columns: each is of a column of its own then."""
+    return alias is not None and bool(alias.args.get("columns"))
+
+
 def _subquery(context: BindContext, node: exp.Subquery) -> Tables:
     alias = node.args.get("alias")
     inner = node.this
@@ -172,10 +183,8 @@ def _subquery(context: BindContext, node: exp.Subquery) -> Tables:
         return _aliased(context, _joined(context, inner, []), alias)
     # A subquery in FROM does not see the tables beside it, only enclosing queries.
     bound = context.bind_query(context, node)
-    fields = tuple(
-        Field("", name, column)
-        for name, column in zip(bound.names, bound.relation.columns, strict=True)
-    )
+    repeats = {} if _names_columns(alias) else bound.repeats
+    fields = output_fields("", bound.names, bound.relation.columns, repeats)
     return _aliased(context, Tables(bound.relation, fields), alias)
 
 
@@ -337,6 +346,6 @@ def _only(context: BindContext, node: exp.Join, side: Tables, name: str) -> Fiel
     found = [f for f in side.fields if f.starred and f.name.lower() == name.lower()]
     if not found:
         raise context.text.unknown(node, "column", name, [f.name for f in side.fields if f.starred])
-    if len(found) > 1:
+    if len({f.column for f in found}) > 1:
         raise context.text.error(node, f"column {name} of USING is ambiguous on one side")
     return found[0]

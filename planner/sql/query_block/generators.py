@@ -24,7 +24,8 @@ from forerun.planner.sql.binding.coercion import common_type
 from forerun.planner.sql.binding.identifiers import internal_name
 from forerun.planner.sql.binding.scope import Field, Scope
 from forerun.planner.sql.query_block.expressions import ExpressionBinder
-from forerun.planner.sql.syntax.text import require_only
+from forerun.planner.sql.query_block.grouping import aggregate_calls
+from forerun.planner.sql.syntax.text import QueryText, require_only
 
 _OUTER = "_outer"
 
@@ -46,6 +47,26 @@ def is_generator(node: exp.Expr) -> bool:
 def is_range(node: exp.Expr) -> bool:
     """Return whether an item of FROM is the table function ``range``."""
     return isinstance(node, exp.Anonymous) and str(node.name).lower() == RANGE
+
+
+def check_beside_groups(text: QueryText, node: exp.Select, found: Sequence[exp.Expr]) -> None:
+    """Refuse generators in the SELECT list of a grouping that Spark refuses: it takes the two
+    apart, and then knows no aggregate of what stands around them."""
+    clause, having, order = (node.args.get(part) for part in ("group", "having", "order"))
+    if not found:
+        return
+    if clause is not None and clause.args.get("all"):
+        raise text.unsupported(found[0], "a generator beside GROUP BY ALL", _ABOVE)
+    sets = clause is not None and clause.find(exp.Rollup, exp.Cube, exp.GroupingSets)
+    if len(found) > 1 or sets or any(part and aggregate_calls(part) for part in (having, order)):
+        what = (
+            "Spark takes one generator beside GROUP BY, no grouping sets, and no aggregates in "
+            "HAVING and ORDER BY"
+        )
+        raise text.error(found[-1], what, _ABOVE)
+
+
+_ABOVE = "group in a subquery of FROM, and write the generator above"
 
 
 def bound_range(binder: Binder, node: exp.Expr) -> Generator:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -158,6 +158,15 @@ def _ordered(binder: Binder, call: AggregateCall, key: exp.Expr) -> AggregateCal
     return replace(call, args=(*call.args, by), within=direction)
 
 
+def _values(arguments: Sequence[exp.Expr]) -> list[exp.Expr]:
+    """The arguments of a call, those behind DISTINCT too."""
+    return [
+        value
+        for argument in arguments
+        for value in (argument.expressions if isinstance(argument, exp.Distinct) else [argument])
+    ]
+
+
 def _within_group(
     binder: Binder, node: exp.Expr | None, inner: exp.Expr
 ) -> tuple[str, list[exp.Expr], exp.Expr | None]:
@@ -171,7 +180,9 @@ def _within_group(
     known = function(written)
     if known.takes_order is None:
         raise binder.text.error(node, f"{written} has no WITHIN GROUP")
-    if more or key.args.get("nulls_first") is bool(key.args.get("desc")):
+    placed = key.args.get("nulls_first") is bool(key.args.get("desc"))
+    values = _values(arguments)
+    if more or (placed and known.by_order and values and key.this not in values):
         hint = "order by one column, in the order that Spark gives NULLs"
         raise binder.text.unsupported(node, f"{written} WITHIN GROUP in this form", hint)
     alone = len(arguments) == 1 and not isinstance(arguments[0], exp.Distinct)

@@ -20,6 +20,7 @@ from forerun.planner.sql.query_block.expressions import ExpressionBinder
 from forerun.planner.sql.query_block.from_clause import bind_from
 from forerun.planner.sql.query_block.generators import (
     bound_generator,
+    check_beside_groups,
     generated,
     is_generator,
 )
@@ -39,6 +40,7 @@ class Item:
     name: str
     node: exp.Expr
     value: Scalar | None = None
+    is_aliased: bool = False
 
 
 @dataclass
@@ -75,9 +77,15 @@ def bind_select(context: BindContext, node: exp.Select) -> Bound:
         if found := aggregate_calls(where.this):
             raise text.error(found[0], "an aggregate function in WHERE", "use HAVING")
         filter_by(block.binder, where.this)
-    _generate(block)
+    grouped = _is_grouped(block)
+    if grouped:
+        check_beside_groups(text, node, [_called(item.node) for item in _generators(block)])
+    else:
+        _generate(block)
     _time_window(block)
     _group(block)
+    if grouped:
+        _generate(block)
     _windows(block)
     _bind_items(block)
     return _finish(block)
@@ -88,8 +96,10 @@ def _expand_stars(block: _Block) -> list[Item]:
     scope = block.binder.scope
     for node in block.node.expressions:
         inner = node.this if isinstance(node, exp.Alias) else node
-        if isinstance(node, exp.Star):
-            items += _star(block, node, [f for f in scope.fields if f.starred], "column")
+        if isinstance(node, exp.Paren) and node.unnest().is_star:
+            inner = node.unnest()
+        if isinstance(inner, exp.Star):
+            items += _star(block, inner, [f for f in scope.fields if f.starred], "column")
         elif isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star):
             items += _qualified_star(block, inner)
         else:
@@ -99,7 +109,8 @@ def _expand_stars(block: _Block) -> list[Item]:
                 raise block.context.text.unsupported(node, "several aliases for one expression")
             for column in inner.find_all(exp.Column):
                 note_path(scope, column)
-            items.append(Item(output_name(node), inner))
+            is_aliased = isinstance(node, exp.Alias)
+            items.append(Item(output_name(node), inner, is_aliased=is_aliased))
     if not items:
         raise block.context.text.error(block.node, "a SELECT without columns")
     return items
@@ -150,21 +161,29 @@ def _star(
 
 def _generate(block: _Block) -> None:
     """Generators in the SELECT list: their columns stand in their places, with their aliases. Of
-    several, each is of the rows that those before it have made."""
-    found = [item for item in block.items if is_generator(_called(item.node))]
+    several, each is of the rows that those before it have made. Beside aggregates they are of
+    groups, as in Spark: what they are called with is of group keys and aggregates."""
+    found = _generators(block)
     if not found:
         return
     others = [one.node for one in block.items if one not in found] + _order_nodes(block)
-    grouped = block.node.args.get("group") or any(
-        aggregate_calls(node) for node in (*others, *(item.node for item in found))
-    )
-    if grouped or any(window_calls(node) for node in others):
+    if any(window_calls(node) for node in others):
         hint = "write the generator in a subquery of FROM, or as LATERAL VIEW"
-        what = "a generator beside aggregates or windows"
+        what = "a generator beside windows"
         raise block.context.text.unsupported(found[0].node, what, hint)
     for item in found:
         place = block.items.index(item)
         block.items[place : place + 1] = _generated_items(block, item)
+
+
+def _generators(block: _Block) -> list[Item]:
+    return [item for item in block.items if is_generator(_called(item.node))]
+
+
+def _is_grouped(block: _Block) -> bool:
+    nodes = [*(item.node for item in block.items), *_order_nodes(block)]
+    having = block.node.args.get("having") is not None
+    return having or bool(block.node.args.get("group")) or any(map(aggregate_calls, nodes))
 
 
 def _generated_items(block: _Block, item: Item) -> list[Item]:
@@ -237,8 +256,11 @@ def _group(block: _Block) -> None:
 
 
 def _early_aliases(block: _Block) -> dict[str, Scalar]:
-    """What aliases of the SELECT list mean in HAVING; those with subqueries or windows are out."""
+    """What aliases of the SELECT list mean in HAVING; those with subqueries or windows are out, and
+    none means anything beside a generator."""
     aliases: dict[str, Scalar] = {}
+    if _generators(block):
+        return aliases
     for item in block.items:
         special = any(True for _ in item.node.find_all(*SUBQUERIES, exp.Window))
         if not special:
@@ -322,7 +344,19 @@ def _finish(block: _Block) -> Bound:
         relation = Aggregate(relation, visible, ())
     sort = tuple(key(columns) for key in keys)
     names = tuple(name for name, _ in items)
-    return ordered_bound(block.context, node, relation, sort, visible, names)
+    bound = ordered_bound(block.context, node, relation, sort, visible, names)
+    return replace(bound, repeats=_repeats(block.items))
+
+
+def _repeats(items: Sequence[Item]) -> dict[int, int]:
+    """The places of items that pass on a column again, by that of the first. What has an alias,
+    also that of the column itself, is a column of its own."""
+    first: dict[Column, int] = {}
+    places = enumerate(items)
+    passed = [
+        (p, i.value.column) for p, i in places if isinstance(i.value, Ref) and not i.is_aliased
+    ]
+    return {p: first[c] for p, c in passed if first.setdefault(c, p) != p}
 
 
 def _output_columns(block: _Block, items: list[tuple[str, Scalar]]) -> list[Column]:

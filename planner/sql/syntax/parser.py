@@ -79,12 +79,21 @@ def _substr(parser: SparkParser) -> exp.Expr:
     return node
 
 
+def _exists(arguments: list[exp.Expr]) -> exp.Expr:
+    """``EXISTS ((SELECT ...))``: the predicate, as with one pair of parentheses. Of an array and a
+    lambda it is a function."""
+    (first, *more) = arguments or [exp.Null()]
+    if isinstance(first, exp.Subquery) and not more:
+        return exp.Exists(this=first.unnest())
+    return exp.Anonymous(this="exists", expressions=arguments)
+
+
 class ForerunSparkParser(SparkParser):
     """Reads expressions by Spark's grammar and keeps function calls as written; CAST is strict."""
 
     STRICT_CAST = True
     ADD_JOIN_ON_TRUE = False
-    FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = {}
+    FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = {"EXISTS": _exists}
     FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
         **{name: SparkParser.FUNCTION_PARSERS[name] for name in _KEPT_FUNCTION_PARSERS},
         "SUBSTR": _substr,

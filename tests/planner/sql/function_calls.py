@@ -84,6 +84,9 @@ array_intersect(array(a), array(1)); array_except(array(a), array(1)); sequence(
 sequence(f, f + 3); sequence(f, f, interval 1 month); concat(array(a), array(1)); array(a)[0];
 map(c, d)['x']; named_struct('a', a).A; array(named_struct('a', a)).a; struct(c)['c'];
 array(named_struct('a', 1), named_struct('a', b)); coalesce(array(a), array(b));
+(a, b + 1); max((a, b)).a; sequence(f, g, interval 1 day); sequence(1, b, 2L); sequence(g, f);
+from_json(c, 'array<int>'); from_json(c, 'x INT, y MAP<STRING, DOUBLE>').y;
+from_json(c, 'struct<x: int>', map('mode', 'PERMISSIVE')); from_json(c, 'map<string, date>');
 transform(array(a), x -> x * 2.5); transform(array(c), (x, i) -> i); filter(array(a), x -> x > b);
 exists(array(a), x -> x > 1); forall(array(d), x -> x > 1);
 aggregate(array(a), cast(0 as bigint), (s, x) -> s + x);
