@@ -178,6 +178,7 @@ class Reason(StrEnum):
     DISTINCT_AGGREGATE = "distinct-aggregate"
     NO_EQUALITY = "join-without-equality"
     NULLS_MATCH = "join-condition-accepts-nulls"
+    MANY_JOINS = "too-many-outer-joins"
     UNKNOWN_TYPE = "type-not-known"
     NOT_DETERMINISTIC = "not-deterministic"
     ROUNDED = "float-is-rounded"

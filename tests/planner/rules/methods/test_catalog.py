@@ -32,6 +32,11 @@ SOURCES = (
 )
 GROUPED = "SELECT g, min(v) AS lo FROM sales GROUP BY g"
 OUTER = "SELECT sales.id, cost FROM sales LEFT JOIN returns ON sales.id = returns.id"
+OF_13 = (
+    "SELECT s1.id FROM sales s1 "
+    + " ".join(f"JOIN sales s{i} ON s{i}.id = s1.id" for i in range(2, 13))
+    + " LEFT JOIN returns r ON r.id = s1.id"
+)
 
 
 def planned(sql: str, method: str, **settings: object) -> api.PlanResult:
@@ -95,6 +100,7 @@ def test_a_method_that_is_asked_for_is_what_is_planned(sql, method):
         (GROUPED, "ojv", Reason.NO_OUTER_JOIN),
         ("SELECT s.g FROM sales s LEFT JOIN names n ON s.g = n.g", "ojv", Reason.NO_OUTER_JOIN),
         (f"{OUTER} AND rand() < 0.5", "ojv", Reason.NOT_DETERMINISTIC),
+        (OF_13, "ojv", Reason.MANY_JOINS),
         ("SELECT s.id FROM sales s FULL JOIN returns r ON s.v < r.cost", "ojv", Reason.NO_EQUALITY),
         (GROUPED, "hov", Reason.NO_INNER_JOIN),
         ("SELECT s.g FROM sales s LEFT JOIN names n ON s.g = n.g", "hov", Reason.NO_INNER_JOIN),
@@ -119,6 +125,10 @@ def test_a_method_that_is_asked_for_is_what_is_planned(sql, method):
 )  # fmt: skip
 def test_a_method_that_does_not_apply_says_why(sql, method, reason):
     assert f"({reason})" in why_not(sql, method)
+
+
+def test_twelve_relations_are_not_too_many():
+    assert planned(OF_13.replace("JOIN sales s12 ON s12.id = s1.id", ""), "ojv").plan
 
 
 def test_continuous_views_keep_states_and_nothing_else():
