@@ -21,6 +21,7 @@ from forerun.planner.algebra.types import (
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
+    TINYINT,
     UNKNOWN,
     DataType,
     decimal,
@@ -74,16 +75,18 @@ _FIXED: dict[DataType, str] = {
     "date_format from_unixtime md5 sha sha1 sha2 chr char hex base64 soundex space "
     "split_part get_json_object to_json array_join quote parse_url to_char "
     "to_varchar to_csv to_xml try_parse_url conv make_valid_utf8 mask validate_utf8 xpath_string "
-    "try_url_decode typeof decode dayname monthname current_user "
+    "try_url_decode try_validate_utf8 typeof decode dayname monthname current_user "
     "overlay left right elt url_encode url_decode bin version uuid",
     INT: "length char_length character_length len octet_length bit_length ascii instr locate "
     "position year quarter month day dayofmonth dayofweek weekday dayofyear "
     "weekofyear hour minute second datediff date_diff levenshtein find_in_set size "
-    "array_size cardinality regexp_count regexp_instr hash unix_date bit_count",
+    "array_size cardinality regexp_count regexp_instr hash unix_date bit_count "
+    "json_array_length xpath_int",
     BIGINT: "xxhash64 crc32 unix_timestamp to_unix_timestamp unix_seconds unix_millis "
     "bitmap_bit_position bitmap_bucket_number bitmap_count hll_sketch_estimate xpath_long "
     "theta_sketch_estimate unix_micros factorial monotonically_increasing_id timestampdiff "
-    "array_position",
+    "array_position width_bucket",
+    TINYINT: "bit_get getbit",
     DOUBLE: "sqrt cbrt exp expm1 ln log log10 log2 log1p pow power sin cos tan cot asin acos atan "
     "atan2 sinh cosh tanh asinh acosh atanh degrees radians pi e rand randn random months_between "
     "xpath_double xpath_number hypot rint signum sign sec csc",
@@ -96,13 +99,16 @@ _FIXED: dict[DataType, str] = {
     "to_timestamp_ltz make_timestamp make_timestamp_ltz try_make_timestamp try_to_timestamp "
     "try_make_timestamp_ltz to_utc_timestamp timestamp_seconds timestamp_millis timestamp_micros",
     BINARY: "unhex encode unbase64 to_binary try_to_binary hll_union theta_union",
-    TIMESTAMP_NTZ: "make_timestamp_ntz to_timestamp_ntz try_make_timestamp_ntz",
+    TIMESTAMP_NTZ: "make_timestamp_ntz to_timestamp_ntz try_make_timestamp_ntz "
+    "convert_timezone",
     DataType("ARRAY<STRING>"): "split regexp_extract_all json_object_keys xpath",
 }  # fmt: skip
 _BY_NAME = {name: type_ for type_, names in _FIXED.items() for name in names.split()}
 _OF_BYTES = frozenset({"left", "lpad", "rpad", "elt", "substr", "substring"})
 """Functions that give bytes of bytes, though they are of texts otherwise."""
-_FIRST_ARGUMENT = frozenset({"abs", "neg", "positive", "negative", "nullif", "reverse"})
+_FIRST_ARGUMENT = frozenset(
+    {"abs", "neg", "positive", "negative", "nullif", "nullifzero", "reverse"}
+)
 _COMMON = frozenset({"coalesce", "nvl", "ifnull", "greatest", "least"})
 
 
@@ -129,6 +135,8 @@ def result_type(
         return BIGINT if name == "div" else _remainder(types)
     if name in ("date_add", "date_sub", "dateadd"):
         return DATE if len(types) == 2 else TIMESTAMP if name != "date_sub" else UNKNOWN
+    if name == "zeroifnull":
+        return first if first in (INT, BIGINT, DOUBLE) else UNKNOWN
     if name in ("nvl2", "if") and len(types) == 3:
         return types[1] if types[1] == types[2] else UNKNOWN
     if name in ("concat", "||") and all(t == STRING for t in types):

@@ -12,6 +12,7 @@ REASONS = {
     Reason.DISTINCT_AGGREGATE: "an aggregate counts distinct values",
     Reason.NO_EQUALITY: "the join has no equality to keep rows by",
     Reason.NULLS_MATCH: "an outer join's condition can be true for a row of NULLs",
+    Reason.MANY_JOINS: "outer joins of more than 12 relations, for the method ojv",
     Reason.UNKNOWN_TYPE: "the type of a column is not known",
     Reason.NOT_DETERMINISTIC: "it may give another answer each time",
     Reason.ROUNDED: "what is above a floating-point sum is computed once",

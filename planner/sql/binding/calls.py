@@ -288,6 +288,21 @@ def _steps(args: tuple[Scalar, ...]) -> Scalar | None:
     return Call("sequence", args, result_type("sequence", tuple(arg.type for arg in args)))
 
 
+def _tried(name: str, op: str) -> Callable[[tuple[Scalar, ...]], Scalar | None]:
+    """``try_add`` and the like of numbers, which are of the type of the operator's result."""
+
+    def handler(args: tuple[Scalar, ...]) -> Scalar | None:
+        if len(args) != 2 or not all(arg.type.is_numeric for arg in args):
+            return None
+        plain = arithmetic(op, *args)
+        return None if plain is None else Call(name, args, plain.type)
+
+    return handler
+
+
+_TRIED = {
+    "try_add": "+", "try_subtract": "-", "try_multiply": "*", "try_divide": "/", "try_mod": "%",
+}  # fmt: skip
 _SPECIAL: dict[str, Callable[[tuple[Scalar, ...]], Scalar | None]] = {
     "mod": _modulo,
     "div": _integral_division,
@@ -297,6 +312,7 @@ _SPECIAL: dict[str, Callable[[tuple[Scalar, ...]], Scalar | None]] = {
     "positive": _positive,
     "array": _array,
     "sequence": _steps,
+    **{name: _tried(name, op) for name, op in _TRIED.items()},
 }
 
 
