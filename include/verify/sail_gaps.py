@@ -89,6 +89,12 @@ def _extreme_of_doubles(node: Relation) -> bool:
     )
 
 
+def _partitions_of_doubles(node: Relation) -> bool:
+    return isinstance(node, Window) and any(
+        column.type.name in _FLOATING for _, call in node.calls for column in call.partition
+    )
+
+
 def _percentile_frequencies(node: Relation) -> bool:
     return isinstance(node, Aggregate) and any(
         call.name == "percentile" and len(call.args) > 2 for _, call in node.calls
@@ -190,6 +196,11 @@ SAIL_GAPS = (
         "extreme-of-doubles",
         "Sail's MIN and MAX leave out NaN, and turn infinities into the largest number",
         _extreme_of_doubles,
+    ),
+    EngineGap(
+        "partitions-of-doubles",
+        "Sail's windows tell -0.0 from 0.0 where they are partitioned by a floating-point number",
+        _partitions_of_doubles,
     ),
     EngineGap(
         "percentile-frequencies",

@@ -144,7 +144,7 @@ def _steps(types: Types, _: Texts) -> DataType:
 def _of_schema(_: Types, texts: Texts) -> DataType:
     """The type that a constant schema names: of an array, a map or a struct, or the fields of a
     struct as a table's columns are written."""
-    schema = (texts[1] or "").strip()
+    schema = "".join(text or "" for text in texts[1:2]).strip()
     if not schema or _MORE_THAN_TYPES.search(schema):
         return UNKNOWN
     try:

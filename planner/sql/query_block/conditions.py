@@ -19,7 +19,7 @@ def filter_by(binder: Binder, node: exp.Expr) -> None:
     """Keep the rows for which the condition is true. Conjuncts without subqueries come first,
     so that what joins the subqueries in has less to do."""
     plain, memberships, others = [], [], []
-    parts = _conjuncts(node)
+    parts = conjuncts(node)
     for part in parts:
         inner, negated = _stripped(part)
         if isinstance(inner, exp.Exists) or (
@@ -51,7 +51,8 @@ def filter_by(binder: Binder, node: exp.Expr) -> None:
         binder.relation = Filter(binder.relation, predicate)
 
 
-def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
+def conjuncts(node: exp.Expr) -> list[exp.Expr]:
+    """Return what AND connects in a condition, whatever stands in parentheses."""
     parts, stack = [], [node]
     while stack:
         part = stack.pop()

@@ -9,7 +9,7 @@ from sqlglot import exp
 from forerun.planner.algebra.relational import Join, JoinKind, Project, Relation, Scan, Values
 from forerun.planner.algebra.scalar import TRUE, Call, Ref, Scalar, conjunction
 from forerun.planner.algebra.types import NULL, STRING, Column
-from forerun.planner.errors import TooLargeError
+from forerun.planner.errors import SqlError, TooLargeError
 from forerun.planner.sql.binding.binder import BindContext
 from forerun.planner.sql.binding.coercion import cast, common_type, compare, unify
 from forerun.planner.sql.binding.scope import (
@@ -19,7 +19,7 @@ from forerun.planner.sql.binding.scope import (
     Scope,
     output_fields,
 )
-from forerun.planner.sql.query_block.conditions import SUBQUERIES, filter_by
+from forerun.planner.sql.query_block.conditions import SUBQUERIES, conjuncts, filter_by
 from forerun.planner.sql.query_block.expressions import ExpressionBinder
 from forerun.planner.sql.query_block.generators import is_generator, is_range, lateral_view
 from forerun.planner.sql.query_block.pivots import pivoted
@@ -253,8 +253,41 @@ def _join(context: BindContext, left: Tables, node: exp.Join) -> Tables:
         return Tables(binder.relation, fields)
     condition = binder.predicate(on)
     if binder.relation is not pair:
-        raise text.unsupported(on, "a subquery in ON", "move the condition to WHERE")
+        return _with_subqueries(context, kind, left, right, on)
     return Tables(Join(kind, left.relation, right.relation, condition), outer_only)
+
+
+def _with_subqueries(
+    context: BindContext, kind: JoinKind, left: Tables, right: Tables, on: exp.Expr
+) -> Tables:
+    """A join that keeps its left side, by a condition with IN and EXISTS of the right side alone:
+    that side is filtered by them before it is joined."""
+    asked = [part for part in conjuncts(on) if any(True for _ in part.find_all(*SUBQUERIES))]
+    alone = ExpressionBinder(context, Scope(right.fields), right.relation)
+    try:
+        for part in asked if kind in _KEEPS_LEFT else ():
+            filter_by(alone, part)
+    except SqlError:
+        asked = []
+    if not asked or kind not in _KEEPS_LEFT or any(map(_wants_value, asked)):
+        hint = "filter the side that it asks of in a subquery of FROM"
+        raise context.text.unsupported(on, "a subquery in ON", hint)
+    fields = left.fields + right.fields
+    pair = Join(JoinKind.INNER, left.relation, alone.relation, TRUE)
+    binder = ExpressionBinder(context, Scope(fields, context.parent), pair)
+    others = [binder.predicate(part) for part in conjuncts(on) if part not in asked]
+    condition = conjunction(tuple(others)) if others else TRUE
+    kept = fields if kind is JoinKind.LEFT else left.fields
+    return Tables(Join(kind, left.relation, alone.relation, condition), kept)
+
+
+def _wants_value(condition: exp.Expr) -> bool:
+    """Return whether a subquery stands for a value, which Spark takes in ON of some joins only."""
+    nodes = condition.walk(prune=lambda node: isinstance(node, exp.Query))
+    return any(isinstance(n, exp.Subquery) and not isinstance(n.parent, exp.In) for n in nodes)
+
+
+_KEEPS_LEFT = (JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
 
 
 def _lateral(

@@ -81,6 +81,12 @@ EXAMPLES = {
         "v(k, x) GROUP BY k",
         [(1, math.inf)],
     ),
+    "partitions-of-doubles": Example(
+        "SELECT k, count(*) OVER (PARTITION BY x) AS n FROM t",
+        "SELECT k, count(*) OVER (PARTITION BY x) AS n FROM VALUES (1, 0.0D), (2, -0.0D) v(k, x) "
+        "ORDER BY k",
+        [(1, 2), (2, 2)],
+    ),
     "float-in-arithmetic": Example(
         "SELECT m + f AS a FROM t",
         "SELECT CAST(1.1 AS DECIMAL(5,2)) + CAST(1 AS FLOAT) AS a, "
