@@ -20,6 +20,8 @@ from forerun.planner.sql.subqueries.negation import without_outer_not
 from forerun.planner.sql.syntax.parser import LITERAL
 from forerun.planner.sql.syntax.text import require_only
 
+_OF_ROWS = "Spark casts no field of a row: write values of the same types, a BIGINT as 1L"
+
 _Node = TypeVar("_Node", bound=exp.Expr)
 
 
@@ -217,7 +219,8 @@ def _in(binder: Binder, node: exp.Expr) -> Scalar:
     pair = unify(values)
     if pair is None or any(kind_of(value.type) == "p" for value in values):
         types = ", ".join(dict.fromkeys(str(v.type) for v in values))
-        raise binder.text.error(node, f"the IN list mixes types that do not compare: {types}")
+        hint = _OF_ROWS if "STRUCT" in types else ""
+        raise binder.text.error(node, f"the IN list mixes types that do not compare: {types}", hint)
     return Call("in", pair[0], BOOLEAN)
 
 
