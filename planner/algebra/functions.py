@@ -17,6 +17,7 @@ from forerun.planner.algebra.types import (
     DATE,
     DOUBLE,
     INT,
+    INTEGER_DIGITS,
     NULL,
     STRING,
     TIMESTAMP,
@@ -109,6 +110,12 @@ _OF_BYTES = frozenset({"left", "lpad", "rpad", "elt", "substr", "substring"})
 _FIRST_ARGUMENT = frozenset(
     {"abs", "neg", "positive", "negative", "nullif", "nullifzero", "reverse"}
 )
+_AS_DECIMAL = {name: decimal(digits, 0) for name, digits in INTEGER_DIGITS.items()} | {
+    "FLOAT": decimal(14, 7),
+    "DOUBLE": decimal(30, 15),
+}
+"""The DECIMAL that Spark casts a number to where a function takes nothing else."""
+_SECONDS = frozenset({"S", "SEC", "SECOND", "SECONDS", "SECS"})
 _COMMON = frozenset({"coalesce", "nvl", "ifnull", "greatest", "least"})
 
 
@@ -128,7 +135,9 @@ def result_type(
     if name in _COMMON:
         return types[0] if len(set(types)) == 1 else UNKNOWN
     if name in ("ceil", "ceiling", "floor"):
-        return _whole(first, types)
+        return _whole(first, types, constants)
+    if name in ("date_part", "datepart"):
+        return _part(types, constants)
     if name in ("round", "bround"):
         return _rounded(first, types, constants)
     if name in ("mod", "pmod", "div"):
@@ -162,10 +171,26 @@ def _same(name: str, first: DataType) -> DataType:
     return first if first != NULL else UNKNOWN
 
 
-def _whole(first: DataType, types: tuple[DataType, ...]) -> DataType:
-    """``ceil`` and ``floor``: BIGINT, but DECIMAL keeps its kind."""
-    if len(types) > 1 or not first.is_numeric:
+def _part(types: tuple[DataType, ...], constants: tuple[str | None, ...]) -> DataType:
+    """``date_part('field', value)``: INT, but seconds have a fraction, and months and hours of an
+    interval are few."""
+    field = (constants[0] or "").upper() if constants else ""
+    if not field or not types[-1].is_known:
         return UNKNOWN
+    if field in _SECONDS:
+        return decimal(8, 6)
+    few = types[-1].name.startswith("INTERVAL") and field.startswith(("M", "H"))
+    return TINYINT if few else INT
+
+
+def _whole(
+    first: DataType, types: tuple[DataType, ...], constants: tuple[str | None, ...]
+) -> DataType:
+    """``ceil`` and ``floor``: BIGINT, but DECIMAL keeps its kind; to some places, DECIMAL."""
+    if not first.is_numeric:
+        return UNKNOWN
+    if len(types) > 1:
+        return _rounded(_AS_DECIMAL.get(first.name, first), types, constants)
     if first.name == "DECIMAL":
         return decimal(min(MAX_PRECISION, first.precision - first.scale + 1), 0)
     return BIGINT

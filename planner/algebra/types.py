@@ -90,6 +90,10 @@ def decimal(precision: int, scale: int) -> DataType:
     return DataType("DECIMAL", precision, scale)
 
 
+INTEGER_DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 20}
+"""The digits of the DECIMAL without scale that Spark takes an integer type for."""
+
+
 def parse_type(text: str) -> DataType:
     """Read a type as Spark (``simpleString`` or SQL) writes it, whatever its case. Raises
     ValueError for a nested type that does not hold what it should, a DECIMAL out of bounds."""

@@ -23,11 +23,10 @@ from sqlglot.generators.spark import SparkGenerator
 
 from forerun.planner.algebra.scalar import Literal
 from forerun.planner.sql.binding import literals
-from forerun.planner.sql.binding.calls import UNIT_FIRST
 from forerun.planner.sql.printing.names import quote
 from forerun.planner.sql.printing.scalar_sql import literal_sql, string_literal
 from forerun.planner.sql.syntax.lexer import ForerunSpark
-from forerun.planner.sql.syntax.parser import IS_NOT, WRITTEN
+from forerun.planner.sql.syntax.parser import IS_NOT, UNIT_FIRST, WRITTEN
 from forerun.planner.sql.syntax.text import QueryText
 
 _SIGNS: dict[type[exp.Expr], str] = {

@@ -32,6 +32,7 @@ from forerun.planner.algebra.relational import (
     Version,
     Window,
 )
+from forerun.planner.algebra.types import DOUBLE, FLOAT, Column
 from tests.oracles.aggregates import compile_aggregate
 from tests.oracles.casts import cast
 from tests.oracles.nested import made_of
@@ -201,10 +202,16 @@ def _generate(node: Generate, visit: Visit, inputs: Inputs) -> Rows:
     rows: Rows = []
     for row in visit(node.input):
         made = made_of(node.call, [arg(row) for arg in args], len(node.made))
-        rows += [(*row, *one) for one in made]
+        rows += [(*row, *map(_as_made, one, node.made)) for one in made]
         if node.outer and not made:
             rows.append((*row, *(None for _ in node.made)))
     return rows
+
+
+def _as_made(value: object, column: Column) -> object:
+    """A value of an array as the type that it has in common with the others of the array."""
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return float(value) if whole and column.type in (DOUBLE, FLOAT) else value
 
 
 def _aligned(node: UnionAll | SetOperation, visit: Visit) -> list[Rows]:

@@ -20,7 +20,7 @@ from forerun.planner.algebra.scalar import (
     walk,
 )
 from forerun.planner.algebra.type_kinds import kind_of
-from forerun.planner.algebra.types import DataType
+from forerun.planner.algebra.types import INTEGER_DIGITS, DataType
 
 _TOTAL = COMPARISONS | frozenset({
     "and", "or", "not", "isnull", "isnotnull", "in", "like", "case", "coalesce", "||", "concat",
@@ -35,7 +35,6 @@ _OF_DATES = frozenset({
     "hour", "minute", "second", "date_add", "date_sub", "datediff", "add_months", "trunc",
     "date_trunc", "last_day",
 })  # fmt: skip
-_DECIMAL_DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 20}
 _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 _TIMES = frozenset({"DATE", "TIMESTAMP", "TIMESTAMP_NTZ"})
 
@@ -87,7 +86,7 @@ def _is_total_cast(source: DataType, target: DataType) -> bool:
         whole = target.precision - target.scale
         if source.name == "DECIMAL":
             return source.precision - source.scale <= whole
-        return source.is_integer and _DECIMAL_DIGITS[source.name] <= whole
+        return source.is_integer and INTEGER_DIGITS[source.name] <= whole
     return source.name in _TIMES and target.name in _TIMES
 
 

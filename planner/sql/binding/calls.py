@@ -30,11 +30,12 @@ from forerun.planner.algebra.types import (
     DataType,
     parse_type,
 )
-from forerun.planner.sql.binding import literals
+from forerun.planner.sql.binding import literals, moments
 from forerun.planner.sql.binding.binder import Binder
 from forerun.planner.sql.binding.coercion import arithmetic, cast, compare, unify
 from forerun.planner.sql.binding.going_together import GOING_TOGETHER
 from forerun.planner.sql.binding.lambdas import higher_order
+from forerun.planner.sql.syntax.parser import UNIT_FIRST
 
 _QUANTIFIERS = {"some", "any"}
 """Words that stand before a subquery too: ``x = ANY (SELECT ...)``."""
@@ -42,27 +43,7 @@ _CASTS = {
     "boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "date",
     "timestamp", "decimal", "binary",
 }  # fmt: skip
-UNIT_FIRST = {"date_add", "dateadd", "timestampadd", "datediff", "date_diff", "timestampdiff"}
-"""Functions whose first of three arguments is a word like MONTH."""
-_UNITS = {
-    "YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAYOFYEAR", "HOUR", "MINUTE", "SECOND",
-    "MILLISECOND", "MICROSECOND",
-}  # fmt: skip
 _COMMON = {"coalesce", "nvl", "ifnull", "greatest", "least"}
-_EXTRACTED = {
-    "YEAR": "year", "YEARS": "year", "QUARTER": "quarter", "MONTH": "month", "MONTHS": "month",
-    "WEEK": "weekofyear", "WEEKS": "weekofyear", "DAY": "day", "DAYS": "day",
-    "DAYOFWEEK": "dayofweek", "DOW": "dayofweek", "DOY": "dayofyear", "HOUR": "hour",
-    "HOURS": "hour", "MINUTE": "minute", "MINUTES": "minute",
-}  # fmt: skip
-
-_OTHER_FIELDS = {
-    "Y", "YR", "YRS", "YEAROFWEEK", "QTR", "MON", "MONS", "W", "D", "DAYOFWEEK_ISO", "DOW_ISO",
-    "H", "HR", "HRS", "M", "MIN", "MINS", "S", "SEC", "SECOND", "SECONDS", "SECS",
-}  # fmt: skip
-"""Fields of a moment for which no function stands in their place."""
-_OF_LENGTHS = {"m": ("Y", "MON"), "w": ("DAY", "D", "H", "MIN", "M", "S")}
-"""What fields of an interval begin with, by its kind."""
 
 
 def function(binder: Binder, node: exp.Expr) -> Scalar:
@@ -83,16 +64,12 @@ def function(binder: Binder, node: exp.Expr) -> Scalar:
     _check_known(binder, node, name)
     if name in UNIT_FIRST and len(arguments) != 2:
         require_count(binder, node, name, len(arguments))
-        return _with_unit(binder, name, arguments)
+        return moments.with_unit(binder, name, arguments)
+    if name in ("date_part", "datepart") and (field := moments.named_field(arguments)):
+        return moments.part(binder, node, field, arguments[1])
     if any(isinstance(argument, exp.Lambda) for argument in arguments):
         return higher_order(binder, node, name, arguments)
-    for argument in arguments:
-        if name == "struct" and isinstance(argument, exp.Alias):
-            continue
-        if isinstance(argument, exp.Star | exp.Distinct | exp.Alias | exp.Order):
-            raise binder.text.unsupported(
-                argument, f"{type(argument).__name__.upper()} inside {name}"
-            )
+    _require_values(binder, name, arguments)
     bound = tuple(binder.bind(argument) for argument in arguments)
     require_fit(binder, node, name, bound)
     if name == "arrays_zip" and (zipped := _zipped(arguments, bound)) is not None:
@@ -102,6 +79,21 @@ def function(binder: Binder, node: exp.Expr) -> Scalar:
     if name == "struct":
         name, bound = "named_struct", _named(arguments, bound)
     return call(binder, node, name, bound)
+
+
+def _require_values(binder: Binder, name: str, arguments: list[exp.Expr]) -> None:
+    for argument in arguments:
+        if name == "struct" and isinstance(argument, exp.Alias):
+            continue
+        if isinstance(argument, exp.Star):
+            hint = "it means all columns in SELECT and WHERE only: name them here"
+            raise binder.text.error(
+                argument, f"* among the arguments of {name} in this place", hint
+            )
+        if isinstance(argument, exp.Distinct | exp.Alias | exp.Order):
+            raise binder.text.unsupported(
+                argument, f"{type(argument).__name__.upper()} inside {name}"
+            )
 
 
 def require_count(binder: Binder, node: exp.Expr, name: str, count: int) -> None:
@@ -330,36 +322,6 @@ def concatenated(binder: Binder, node: exp.Expr, name: str, parts: tuple[Scalar,
 
 def _is_atomic(type_: DataType) -> bool:
     return type_.is_known and "<" not in type_.name and type_.name not in ("BINARY", "VOID")
-
-
-def _with_unit(binder: Binder, name: str, arguments: list[exp.Expr]) -> Scalar:
-    """``date_add(MONTH, 1, d)``: the unit is a keyword, kept as a string argument."""
-    unit, *rest = arguments
-    named = isinstance(unit, exp.Column | exp.Var) and not unit.args.get("table")
-    if not named or unit.name.upper() not in _UNITS:
-        raise binder.text.error(unit, f"{name} with three arguments begins with a unit like DAY")
-    args = tuple(binder.bind(argument) for argument in rest)
-    for place, arg in enumerate(args):
-        amount = place == 0 and name not in ("datediff", "date_diff", "timestampdiff")
-        if kind_of(arg.type) and kind_of(arg.type) not in ("vilcsfe" if amount else "vsdtn"):
-            raise binder.text.error(rest[place], f"{name} does not take {arg.type} here")
-    difference = name in ("datediff", "date_diff", "timestampdiff")
-    type_ = DataType("BIGINT") if difference else UNKNOWN
-    return Call(f"{name}_unit", (Literal(unit.name.upper(), STRING), *args), type_)
-
-
-def extract(binder: Binder, node: exp.Expr) -> Scalar:
-    """``EXTRACT(field FROM value)``."""
-    field, value = node.this.name.upper(), binder.bind(node.args["expression"])
-    name = _EXTRACTED.get(field)
-    if name is None and field not in _OTHER_FIELDS:
-        raise binder.text.error(node, f"EXTRACT has no field {field}")
-    has = _OF_LENGTHS.get(kind_of(value.type))
-    if has and not any(field.startswith(one) for one in has):
-        raise binder.text.error(node, f"EXTRACT has no field {field} of {value.type}")
-    if name is not None and not value.type.name.startswith("INTERVAL"):
-        return Call(name, (value,), INT)
-    return Call("date_part", (Literal(field, STRING), value), UNKNOWN)
 
 
 def substring(binder: Binder, node: exp.Expr) -> Scalar:

@@ -27,6 +27,7 @@ from forerun.planner.algebra.types import (
     DOUBLE,
     FLOAT,
     INT,
+    INTEGER_DIGITS,
     NULL,
     STRING,
     TIMESTAMP,
@@ -36,7 +37,6 @@ from forerun.planner.algebra.types import (
 )
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
-_INTEGER_DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 20}
 _DATETIMES = ("DATE", "TIMESTAMP_NTZ", "TIMESTAMP")
 _DAYS = ("TINYINT", "SMALLINT", "INT")
 """Numbers of days that may be added to a DATE."""
@@ -49,7 +49,7 @@ def is_interval(type_: DataType) -> bool:
 
 def integer_as_decimal(type_: DataType) -> DataType:
     """The DECIMAL that holds every value of an integer type."""
-    return decimal(_INTEGER_DIGITS[type_.name], 0)
+    return decimal(INTEGER_DIGITS[type_.name], 0)
 
 
 def common_type(left: DataType, right: DataType) -> DataType | None:

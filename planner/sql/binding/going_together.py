@@ -10,11 +10,10 @@ from collections.abc import Callable, Mapping
 from forerun.planner.algebra.nested import element_type, map_types, struct_fields
 from forerun.planner.algebra.scalar import Scalar
 from forerun.planner.algebra.type_kinds import kind_of
-from forerun.planner.algebra.types import NULL, STRING, DataType
+from forerun.planner.algebra.types import INTEGER_DIGITS, NULL, STRING, DataType
 from forerun.planner.sql.binding.coercion import arithmetic, common_type, compare, unify
 
 Arguments = tuple[Scalar, ...]
-_DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 20}
 _PLACES = ("TINYINT", "SMALLINT", "INT")
 """Types of a place in an array."""
 
@@ -38,8 +37,8 @@ def _takes_element(args: Arguments) -> bool:
 
 
 def _is_room(wide: DataType, narrow: DataType) -> bool:
-    digits = _DIGITS.get(narrow.name, narrow.precision - narrow.scale)
-    known = narrow.name == "DECIMAL" or narrow.name in _DIGITS
+    digits = INTEGER_DIGITS.get(narrow.name, narrow.precision - narrow.scale)
+    known = narrow.name == "DECIMAL" or narrow.name in INTEGER_DIGITS
     return (
         wide.name == "DECIMAL"
         and known

@@ -10,7 +10,7 @@ from sqlglot import exp
 from forerun.planner.algebra.scalar import FALSE, TRUE, Call, Literal, Scalar, connected
 from forerun.planner.algebra.type_kinds import can_cast, kind_of
 from forerun.planner.algebra.types import BOOLEAN, DOUBLE, NULL, STRING, UNKNOWN, DataType
-from forerun.planner.sql.binding import calls, lambdas, literals, paths, patterns
+from forerun.planner.sql.binding import calls, lambdas, literals, moments, paths, patterns
 from forerun.planner.sql.binding.binder import Binder, construct_name
 from forerun.planner.sql.binding.coercion import alike, arithmetic, cast, compare, unify
 from forerun.planner.sql.binding.parameters import bind_parameter
@@ -389,7 +389,7 @@ _HANDLERS: dict[type[exp.Expr], Callable[[Binder, exp.Expr], Scalar]] = {
     exp.Dot: paths.dot,
     exp.Bracket: paths.bracket,
     exp.Anonymous: calls.function,
-    exp.Extract: calls.extract,
+    exp.Extract: moments.extract,
     exp.Substring: calls.substring,
     exp.Trim: calls.trim,
     exp.StrPosition: calls.position,

@@ -123,9 +123,8 @@ def bind_call(binder: Binder, node: exp.Expr) -> AggregateCall:
         arguments, distinct = list(arguments[0].expressions), True
     if [type(a) for a in arguments] == [exp.Star]:
         if known.takes_star and distinct:
-            raise binder.text.unsupported(
-                node, f"{written}(DISTINCT *)", "name the columns in place of *"
-            )
+            hint = "Spark takes it in SELECT only: name the columns here"
+            raise binder.text.error(node, f"{written}(DISTINCT *) in this place", hint)
         if not known.takes_star:
             raise binder.text.error(node, f"{written} does not take *")
         return AggregateCall(name, (), False, where)

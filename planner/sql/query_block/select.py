@@ -7,14 +7,13 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from forerun.planner.algebra.nested import struct_fields
 from forerun.planner.algebra.relational import Aggregate, Project, Relation
 from forerun.planner.algebra.scalar import Ref, Scalar
 from forerun.planner.algebra.types import Column
 from forerun.planner.sql.binding.binder import BindContext, Bound
 from forerun.planner.sql.binding.identifiers import internal_name, output_name
 from forerun.planner.sql.binding.paths import note_path
-from forerun.planner.sql.binding.scope import Field, Scope, parts_of, written_path
+from forerun.planner.sql.binding.scope import Field, Scope
 from forerun.planner.sql.query_block.conditions import SUBQUERIES, filter_by
 from forerun.planner.sql.query_block.expressions import ExpressionBinder
 from forerun.planner.sql.query_block.from_clause import bind_from
@@ -28,6 +27,7 @@ from forerun.planner.sql.query_block.grouping import aggregate_calls, group
 from forerun.planner.sql.query_block.grouping_sets import GroupingSets, Keys, read_sets
 from forerun.planner.sql.query_block.ordering import order_items, ordered_bound
 from forerun.planner.sql.query_block.sets_above import check_having, check_order
+from forerun.planner.sql.query_block.stars import is_star, meant, spread
 from forerun.planner.sql.query_block.time_windows import add_time_window, time_windows
 from forerun.planner.sql.query_block.windows import add_windows, window_calls
 from forerun.planner.sql.syntax.text import require_comparable, require_only
@@ -76,6 +76,7 @@ def bind_select(context: BindContext, node: exp.Select) -> Bound:
     if (where := node.args.get("where")) is not None:
         if found := aggregate_calls(where.this):
             raise text.error(found[0], "an aggregate function in WHERE", "use HAVING")
+        spread(block.binder, where.this)
         filter_by(block.binder, where.this)
     grouped = _is_grouped(block)
     if grouped:
@@ -98,11 +99,11 @@ def _expand_stars(block: _Block) -> list[Item]:
         inner = node.this if isinstance(node, exp.Alias) else node
         if isinstance(node, exp.Paren) and node.unnest().is_star:
             inner = node.unnest()
-        if isinstance(inner, exp.Star):
-            items += _star(block, inner, [f for f in scope.fields if f.starred], "column")
-        elif isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star):
-            items += _qualified_star(block, inner)
+        if is_star(inner):
+            found = meant(block.binder, inner)
+            items += [Item(one.name, one.node, one.value) for one in found]
         else:
+            spread(block.binder, node)
             if isinstance(node, exp.Alias) and isinstance(node.args["alias"], exp.Placeholder):
                 raise block.context.text.unsupported(node, "a parameter as the name of a column")
             if isinstance(node, exp.Aliases) and not is_generator(node.this):
@@ -113,49 +114,6 @@ def _expand_stars(block: _Block) -> list[Item]:
             items.append(Item(output_name(node), inner, is_aliased=is_aliased))
     if not items:
         raise block.context.text.error(block.node, "a SELECT without columns")
-    return items
-
-
-def _qualified_star(block: _Block, node: exp.Column) -> list[Item]:
-    """``t.*`` and, where no table is called so, ``s.*`` of a struct."""
-    text, scope = block.context.text, block.binder.scope
-    *parts, _ = parts_of(node)
-    fields = [f for f in scope.fields if [f.qualifier.lower()] == [p.lower() for p in parts]]
-    if fields:
-        return _star(block, node.this, fields, "column")
-    if len(parts) == 1 and not scope.matches(parts[0], None):
-        raise text.unknown(node.this, "table or alias", parts[0], scope.qualifiers)
-    path = written_path(tuple(parts), node)
-    of_struct = block.binder.bind(path)
-    inside = struct_fields(of_struct.type)
-    if not inside:
-        hint = "only tables and structs have .*"
-        raise text.error(node.this, f"{parts[-1]}.* of a value of type {of_struct.type}", hint)
-    return _star(block, node.this, [(name, (*parts, name)) for name, _ in inside], "field")
-
-
-def _star(
-    block: _Block, star: exp.Star, meant: Sequence[Field | tuple[str, tuple[str, ...]]], kind: str
-) -> list[Item]:
-    """The columns that a ``*`` means, or the fields with their paths, without those of EXCEPT."""
-    text = block.context.text
-    require_only(text, star, "except_", "except")
-    if not meant:
-        raise text.error(star, "* without a table in FROM")
-    names = [one.name if isinstance(one, Field) else one[0] for one in meant]
-    dropped = {part.name.lower(): part for part in star.args.get("except_") or ()}
-    for name, part in dropped.items():
-        if name not in {known.lower() for known in names}:
-            raise text.unknown(part, kind, part.name, names)
-    items = []
-    for name, one in zip(names, meant, strict=True):
-        if name.lower() in dropped:
-            continue
-        if isinstance(one, Field):
-            path = (one.qualifier, name) if one.qualifier else (name,)
-            items.append(Item(name, written_path(path, star), Ref(one.column)))
-        else:
-            items.append(Item(name, written_path(one[1], star)))
     return items
 
 

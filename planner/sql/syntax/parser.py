@@ -51,6 +51,10 @@ WRITTEN = "written"
 written as an operator."""
 LITERAL = "literal"
 """The mark of a cast that is written as a literal, ``DATE'2026-01-31'``."""
+UNIT_FIRST = frozenset(
+    {"date_add", "dateadd", "timestampadd", "datediff", "date_diff", "timestampdiff"}
+)
+"""Functions whose first of three arguments is a word like MONTH, and no column."""
 _SHIFT_LEVEL = 5
 _SHIFTS = (
     ((TokenType.GT, TokenType.GT, TokenType.GT), ">>>", "shiftrightunsigned"),
@@ -246,7 +250,20 @@ class ForerunSparkParser(SparkParser):
         node = super().expression(instance, token, comments)
         if isinstance(node, exp.Expr) and "start" not in node.meta and not _has_parts(node):
             node.update_positions(token or self._prev)
+        if isinstance(node, exp.Anonymous) and node.name.lower() in UNIT_FIRST:
+            _set_unit(node)
         return node
+
+
+def _set_unit(call: exp.Anonymous) -> None:
+    """Make the first of three arguments a word, so that nobody takes it for a column's name."""
+    first = call.expressions[0] if len(call.expressions) == 3 else None
+    if isinstance(first, exp.Column) and not first.table:
+        name = first.this
+        if isinstance(name, exp.Identifier) and not name.quoted:
+            unit = exp.Var(this=name.name)
+            unit.meta.update(name.meta)
+            first.replace(unit)
 
 
 def _has_parts(node: exp.Expr) -> bool:
