@@ -40,6 +40,7 @@ from forerun.planner.sql.binding.scope import (
 from forerun.planner.sql.query_block.expressions import ExpressionBinder
 from forerun.planner.sql.query_block.from_clause import values_relation
 from forerun.planner.sql.query_block.ordering import order_items, ordered_bound
+from forerun.planner.sql.query_block.placing import ENDING, check_placing
 from forerun.planner.sql.query_block.recursion import bind_recursion, reads
 from forerun.planner.sql.query_block.select import bind_select
 from forerun.planner.sql.reading import printed
@@ -225,11 +226,9 @@ def _with_ctes(context: BindContext, clause: exp.With | None) -> BindContext:
 
 def _parenthesized(context: BindContext, node: exp.Subquery) -> Bound:
     """``(query) ORDER BY ... LIMIT ...``. An alias is read by FROM."""
-    require_only(
-        context.text, node, "this", "alias", "with_", "order", "limit", "offset", "joins", "pivots"
-    )  # fmt: skip
+    require_only(context.text, node, "this", "alias", "with_", "joins", "pivots", *ENDING)
     bound = bind_query(context, node.this)
-    if not any(node.args.get(clause) for clause in ("order", "limit", "offset")):
+    if not any(node.args.get(clause) for clause in ENDING):
         return bound
     return _ordered_output(context, node, bound)
 
@@ -241,6 +240,7 @@ def _ordered_output(context: BindContext, node: exp.Expr, bound: Bound) -> Bound
     binder = ExpressionBinder(context, Scope(fields, context.parent), bound.relation)
     items = [(n, Ref(c)) for n, c in zip(bound.names, columns, strict=True)]
     keys, hidden = order_items(binder, node.args.get("order"), items, distinct=False)
+    check_placing(binder, node, items, distinct=False)
     computed = binder.as_columns([("sort_key", value) for value in hidden])
     sort = tuple(key([*columns, *computed]) for key in keys)
     result = ordered_bound(context, node, binder.relation, sort, columns, bound.names)
@@ -249,9 +249,7 @@ def _ordered_output(context: BindContext, node: exp.Expr, bound: Bound) -> Bound
 
 def _set_operation(context: BindContext, node: exp.SetOperation) -> Bound:
     text = context.text
-    require_only(
-        text, node, "with_", "this", "expression", "distinct", "order", "limit", "offset"
-    )  # fmt: skip
+    require_only(text, node, "with_", "this", "expression", "distinct", *ENDING)
     # A chain of unions leans left: read it without recursion.
     spine: list[exp.SetOperation] = []
     first: exp.Expr = node
@@ -264,12 +262,10 @@ def _set_operation(context: BindContext, node: exp.SetOperation) -> Bound:
         raise TooDeepError("a chain of set operations", max(unlike, rest), MOST_LEVELS)
     bound = bind_query(context, first)
     for step in reversed(spine):
-        require_only(
-            text, step, "with_", "this", "expression", "distinct", "order", "limit", "offset"
-        )  # fmt: skip
+        require_only(text, step, "with_", "this", "expression", "distinct", *ENDING)
         right = bind_query(context, step.args["expression"])
         bound = _combined(context, step, bound, right)
-    if any(node.args.get(clause) for clause in ("order", "limit", "offset")):
+    if any(node.args.get(clause) for clause in ENDING):
         return _ordered_output(context, node, bound)
     return replace(bound, ordered=False)
 
@@ -279,7 +275,7 @@ def _kind(node: exp.SetOperation) -> tuple[str, bool]:
 
 
 def _has_own_clauses(node: exp.SetOperation) -> bool:
-    return any(node.args.get(clause) for clause in ("with_", "order", "limit", "offset"))
+    return any(node.args.get(clause) for clause in ("with_", *ENDING))
 
 
 def _combined(context: BindContext, node: exp.SetOperation, left: Bound, right: Bound) -> Bound:

@@ -25,6 +25,7 @@ from forerun.planner.algebra.scalar import Literal
 from forerun.planner.sql.binding import literals
 from forerun.planner.sql.printing.names import quote
 from forerun.planner.sql.printing.scalar_sql import literal_sql, string_literal
+from forerun.planner.sql.query_block.placing import ENDING
 from forerun.planner.sql.syntax.lexer import ForerunSpark
 from forerun.planner.sql.syntax.parser import IS_NOT, UNIT_FIRST, WRITTEN
 from forerun.planner.sql.syntax.text import QueryText
@@ -82,7 +83,7 @@ class _Printer(SparkGenerator):
     def combined(self, node: exp.Expr) -> str:
         """A chain of one set operation, with each query in parentheses."""
         kind, every, first, parts = type(node), not node.args.get("distinct"), node, []
-        own = ("with_", "order", "limit", "offset")
+        own = ("with_", *ENDING)
         while type(first) is kind and bool(first.args.get("distinct")) is not every:
             if first is not node and any(first.args.get(clause) for clause in own):
                 break
@@ -162,6 +163,11 @@ class _Printer(SparkGenerator):
         parts = [node.this, node.args["true"], node.args.get("false") or exp.Null()]
         return f"if({', '.join(self.sql(part) for part in parts)})"
 
+    def distributed(self, node: exp.Expr) -> str:
+        """DISTRIBUTE BY, of which sqlglot reads the items as if they had a direction."""
+        items = ", ".join(self.sql(item, "this") for item in node.expressions)
+        return f"{self.seg('DISTRIBUTE BY')} {items}"
+
     def sorted_by(self, node: exp.Expr) -> str:
         down = bool(node.args.get("desc"))
         first = node.args.get("nulls_first")
@@ -209,6 +215,7 @@ class _Printer(SparkGenerator):
         exp.In: listed,
         exp.Anonymous: called,
         exp.If: chosen,
+        exp.Distribute: distributed,
         exp.Ordered: sorted_by,
         exp.StrPosition: placed,
         exp.Substring: part_of,

@@ -98,7 +98,15 @@ AGGREGATES = (
     ),
     Mutation(
         "averages: a sum is divided in its own type, which rounds twice",
-        "planner/algebra/aggregates/states.py", "dividend = cast(total, type_)", "dividend = total",
+        "planner/algebra/aggregates/states.py",
+        "value = _divided(cast(total, type_), rows, result)",
+        "value = _divided(total, rows, result)",
+        suite=("tests/properties/test_averages.py", "-m", "spark"),
+    ),
+    Mutation(
+        "averages: what is left of a wide sum is divided in its own type, which rounds twice",
+        "planner/algebra/aggregates/states.py",
+        "_divided(cast(rest, type_), rows,", "_divided(rest, rows,",
         suite=("tests/properties/test_averages.py", "-m", "spark"),
     ),
     Mutation(

@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 import uuid
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
@@ -170,7 +171,7 @@ def test_a_cleared_run_of_a_committed_day_submits_nothing_and_says_so(days, capf
     states = rerun(days, "again", MIDNIGHT, {"run_3.run"})
     assert states["run_3.run"] == "skipped"
     said = "".join(capfd.readouterr())
-    assert "nothing is submitted: committed already is run 3 by attempt " in said
+    assert "run 3 is committed already, by attempt " in said
     assert "stage 1/" not in said
 
 
@@ -220,9 +221,15 @@ def test_a_report_that_is_edited_in_the_middle_of_its_day(days):
     dag = days.bag.get_dag("edited")
     sql = "SELECT item, max(amount) AS revenue, count(*) AS n FROM sales GROUP BY item"
 
+    def edited(seat):
+        return replace(seat, spec=seat.spec.with_sql(sql))
+
     def edit():
         for task in dag.tasks:
-            task.spec = task.spec.with_sql(sql)
+            if hasattr(task, "step"):
+                task.step = replace(task.step, seats=tuple(map(edited, task.step.seats)))
+            else:
+                task.spec = task.spec.with_sql(sql)
 
     assert days.run("edited", run_2__wait=edit)["dag"] == "success"
     assert days.result("edited") == {"apple": (10, 2), "pear": (3, 2), "plum": (7, 1)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -17,8 +18,17 @@ from forerun.planner.errors import Reason
 from forerun.planner.sql.printing.scalar_sql import SqlPiece, scalar_sql
 from tests.properties.sessions import sail_session, spark_session
 
-TYPES = [(5, 0), (11, 0), (9, 2), (18, 2), (23, 2), (24, 2), (20, 8), (24, 3), (24, 20), (24, 24)]
-REFUSED = [(18, 0), (38, 1), (25, 2), (38, 2), (25, 10), (38, 10), (38, 36)]
+TYPES = [
+    (5, 0), (11, 0), (12, 1), (9, 2), (18, 2), (23, 2), (24, 2), (20, 8), (24, 3), (24, 20),
+    (24, 24), (18, 0), (22, 1), (38, 0), (38, 1), (25, 2), (38, 2), (25, 10), (38, 10), (38, 18),
+    (38, 22),
+]  # fmt: skip
+REFUSED = [(38, 23), (38, 36), (38, 38)]
+
+
+def most_digits(precision: int, scale: int) -> int:
+    """How many digits before the point a quotient has room for: one less than AVG of wide types."""
+    return min(37 - average_type((decimal(precision, scale),)).scale, 32)
 
 
 def compared(engine: Any, precision: int, scale: int) -> list[Any]:
@@ -29,8 +39,9 @@ def compared(engine: Any, precision: int, scale: int) -> list[Any]:
     names = {total.id: SqlPiece("s", atomic=True), count.id: SqlPiece("n", atomic=True)}
     ours = scalar_sql(quotient(Ref(total), Ref(count), average_type(given)), names).text
     rng = random.Random(precision * 100 + scale)
+    digits = min(precision, scale + most_digits(precision, scale), 36)  # 13 add up to 38
     values = [
-        f"({group}, '{rng.choice(('', '-'))}{rng.randrange(10 ** rng.randint(1, precision))}')"
+        f"({group}, '{rng.choice(('', '-'))}{rng.randrange(10 ** rng.randint(1, digits))}')"
         for group in range(120)
         for _ in range(rng.choice((3, 7, 11, 13)))
     ]
@@ -52,6 +63,51 @@ def test_the_quotient_is_the_average_on_sail(precision: int, scale: int) -> None
 @pytest.mark.parametrize(("precision", "scale"), TYPES)
 def test_the_quotient_is_the_average_on_spark(precision: int, scale: int) -> None:
     assert compared(spark_session(), precision, scale) == []
+
+
+def rounded_wrong(engine: Any, precision: int, scale: int) -> list[Any]:
+    """The sums of many rows whose quotient is not rounded half up: they lie right on the middle
+    between two values of AVG's scale, or next to it."""
+    given = (decimal(precision, scale),)
+    kept, result = sum_type(given), average_type(given)
+    total, count = Column(ColumnId(1), "s", kept), Column(ColumnId(2), "n", BIGINT)
+    names = {total.id: SqlPiece("s", atomic=True), count.id: SqlPiece("n", atomic=True)}
+    ours = scalar_sql(quotient(Ref(total), Ref(count), result), names).text
+    rng = random.Random(precision * 100 + scale)
+    unit, digits, pairs = 10**scale, most_digits(precision, scale), []
+    for n in (3, 8, 64, 7 * 10**5, 10**8 + 7, 10**11, 10**12 - 1, 10**12 - 11):
+        for _ in range(12):
+            steps = rng.randrange(10 ** rng.randint(1, result.scale + min(12, digits)))
+            near = int(Fraction(2 * steps + 1, 2 * 10**result.scale) * n * unit)
+            near += rng.choice((-1, 0, 0, 1))
+            if near < 10**kept.precision and near // n < 10 ** (precision - 1):
+                pairs.append((rng.choice((-1, 1)) * near, n))
+    values = ", ".join(f"('{_shown(near, scale)}', {n}L)" for near, n in pairs)
+    text = f"SELECT CAST(s AS {kept.sql}) AS s, n FROM VALUES {values} t(s, n)"
+    return [
+        (row.s, row.n, row.q)
+        for row in engine.sql(f"SELECT s, n, {ours} AS q FROM ({text})").collect()
+        if Fraction(row.q) != _half_up(Fraction(row.s) / row.n, 10**result.scale)
+    ]
+
+
+def _shown(units: int, scale: int) -> str:
+    """A number of the smallest units of a scale, whatever the precision of Python's context."""
+    digits = str(abs(units)).rjust(scale + 1, "0")
+    whole, part = digits[: len(digits) - scale], digits[len(digits) - scale :]
+    return f"{'-' if units < 0 else ''}{whole}.{part}" if scale else str(units)
+
+
+def _half_up(value: Fraction, steps: int) -> Fraction:
+    size = Fraction(int(abs(value) * steps + Fraction(1, 2)), steps)
+    return size if value >= 0 else -size
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("precision", "scale"), TYPES)
+def test_quotients_close_to_the_middle(precision: int, scale: int) -> None:
+    """(Sail cuts quotients off where AVG rounds, and so does its AVG.)"""
+    assert rounded_wrong(spark_session(), precision, scale) == []
 
 
 @pytest.mark.parametrize(("precision", "scale"), TYPES + REFUSED)

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from forerun.planner.algebra.aggregates.types import COUNT, averaged_sum, bigint
+from forerun.planner.algebra.aggregates.types import COUNT, averaged_rest, averaged_sum, bigint
+from forerun.planner.algebra.functions import MAX_PRECISION, decimal_result
 from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
@@ -312,16 +313,32 @@ def quotient(total: Scalar, count: Scalar, result: DataType) -> Scalar:
 
     AVG rounds once, to the scale of its result. A division of decimals rounds to a scale that
     follows from their types, so the sum is given the type that makes it the same scale; see
-    :func:`forerun.planner.algebra.aggregates.types.averaged_sum`.
+    :func:`forerun.planner.algebra.aggregates.types.averaged_sum`. Where it has too many digits for
+    that, whole multiples of the count are taken out of it before.
     """
     rows = Call("greatest", (count, ONE), BIGINT)
-    if result.name == "DECIMAL":
-        type_ = averaged_sum(total.type, result)
-        if type_ is None:
-            raise ValueError(f"no {total.type.sql} over a count is rounded as {result.sql}")
-        dividend = cast(total, type_)
-        divisor = Call("cast", (rows,), COUNT)
-        value: Scalar = Call("cast", (Call("/", (dividend, divisor), UNKNOWN),), result)
+    if result.name != "DECIMAL":
+        value: Scalar = Call("/", (cast(total, DOUBLE), cast(rows, DOUBLE)), DOUBLE)
+    elif (type_ := averaged_sum(total.type, result)) is not None:
+        value = _divided(cast(total, type_), rows, result)
+    elif (type_ := averaged_rest(total.type, result)) is not None:
+        value = _divided_in_two(total, rows, type_, result)
     else:
-        value = Call("/", (cast(total, DOUBLE), cast(rows, DOUBLE)), DOUBLE)
+        raise ValueError(f"no {total.type.sql} over a count is rounded as {result.sql}")
     return where_more_than(count, ZERO, value)
+
+
+def _divided(dividend: Scalar, rows: Scalar, result: DataType) -> Scalar:
+    divisor = Call("cast", (rows,), COUNT)
+    return Call("cast", (Call("/", (dividend, divisor), UNKNOWN),), result)
+
+
+def _divided_in_two(total: Scalar, rows: Scalar, type_: DataType, result: DataType) -> Scalar:
+    """The whole part of a quotient, which no division rounds, and what the rest adds to it, which
+    has its sign: so rounding that rounds the quotient."""
+    left = decimal_result("%", total.type, COUNT)
+    rest = Call("%", (total, Call("cast", (rows,), COUNT)), left)
+    multiples = Call("cast", (Call("-", (total, rest), UNKNOWN),), total.type)
+    whole = _divided(multiples, rows, decimal(MAX_PRECISION - 1 - result.scale, 0))
+    part = _divided(cast(rest, type_), rows, decimal(result.scale + 1, result.scale))
+    return Call("cast", (Call("+", (whole, part), UNKNOWN),), result)

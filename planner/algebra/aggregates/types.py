@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from forerun.planner.algebra.functions import MAX_PRECISION
 from forerun.planner.algebra.nested import array_of, struct_fields, struct_of
 from forerun.planner.algebra.types import (
     BIGINT,
@@ -134,12 +135,32 @@ def averaged_sum(total: DataType, result: DataType) -> DataType | None:
     to a scale that follows from their types (``decimal_result``), and a cast then rounds again: a
     sum of DECIMAL(38, 10) over a count has 10 digits, its AVG has 14. With 34 digits in all the
     division has the sum's scale and 4 more, which is AVG's. Below scale 6 no division rounds; there
-    the 13 further digits do no harm, as two quotients by counts below 10**13 differ before them.
+    the 12 further digits do no harm, as two quotients by counts below 10**12 differ before them.
     """
     integral = total.precision - total.scale
-    if result.scale >= 6:
-        return decimal(34, total.scale) if total.precision <= 34 else None
-    return total if integral <= 38 - 13 - result.scale else None
+    if result.scale >= _LEAST_SCALE:
+        return decimal(_EXACT_DIGITS, total.scale) if total.precision <= _EXACT_DIGITS else None
+    return total if integral <= MAX_PRECISION - _COUNTED_DIGITS - result.scale else None
+
+
+def averaged_rest(total: DataType, result: DataType) -> DataType | None:
+    """Return the DECIMAL type in which what is left of a sum after whole multiples of the count is
+    rounded as AVG rounds, for sums with too many digits for :func:`averaged_sum`; None if there is
+    none. What is left is below the count, so it has few digits before the point."""
+    room = _COUNTED_DIGITS + total.scale
+    if total.scale + _ADDED_SCALE != result.scale or room > _EXACT_DIGITS:
+        return None
+    return decimal(_EXACT_DIGITS if result.scale >= _LEAST_SCALE else room, total.scale)
+
+
+_COUNTED_DIGITS = 12
+"""A group has fewer than 10**12 rows."""
+_LEAST_SCALE = 6
+"""The least scale that Spark's division of decimals has."""
+_ADDED_SCALE = 4
+"""How many digits after the point an average has beside those of its values."""
+_EXACT_DIGITS = 34
+"""With so many digits, the quotient of a sum has its scale and four digits more."""
 
 
 def is_averaged(types: Types) -> bool:
@@ -147,4 +168,5 @@ def is_averaged(types: Types) -> bool:
     type_ = types[0]
     if type_.name != "DECIMAL":
         return type_.is_numeric
-    return averaged_sum(sum_type(types), average_type(types)) is not None
+    total, result = sum_type(types), average_type(types)
+    return averaged_sum(total, result) is not None or averaged_rest(total, result) is not None

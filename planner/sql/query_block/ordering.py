@@ -21,7 +21,7 @@ KeyOf = Callable[[Sequence[Column]], SortKey]
 
 def order_items(
     binder: Binder,
-    order: exp.Order | None,
+    order: exp.Expr | None,
     items: Sequence[tuple[str, Scalar]],
     *,
     distinct: bool,
@@ -41,13 +41,8 @@ def order_items(
             continue
         position = _ordinal(binder, item.this, len(items))
         if position is None:
-            value = _value(binder, item.this, items)
-            if distinct and not _is_listed(item.this, value, items):
-                raise binder.text.error(
-                    item,
-                    "ORDER BY something that SELECT DISTINCT does not list",
-                    "name a column of the output, by its name there",
-                )
+            value = output_value(binder, item.this, items)
+            check_listed(binder, item.this, value, items, distinct=distinct)
             if value not in values:
                 if distinct:
                     raise binder.text.unsupported(
@@ -60,6 +55,23 @@ def order_items(
             raise binder.text.error(item, f"nothing is sorted by {values[position].type}")
         keys.append(_key(item, position))
     return keys, hidden
+
+
+def check_listed(
+    binder: Binder,
+    node: exp.Expr,
+    value: Scalar,
+    items: Sequence[tuple[str, Scalar]],
+    *,
+    distinct: bool,
+) -> None:
+    """Refuse to order the rows of SELECT DISTINCT by what it does not list."""
+    if distinct and not _is_listed(node, value, items):
+        raise binder.text.error(
+            node,
+            "ORDER BY something that SELECT DISTINCT does not list",
+            "name a column of the output, by its name there",
+        )
 
 
 def _is_listed(node: exp.Expr, value: Scalar, items: Sequence[tuple[str, Scalar]]) -> bool:
@@ -94,8 +106,8 @@ def _ordinal(binder: Binder, node: exp.Expr, count: int) -> int | None:
     return position - 1
 
 
-def _value(binder: Binder, node: exp.Expr, items: Sequence[tuple[str, Scalar]]) -> Scalar:
-    """Names mean output columns first, then columns of the input."""
+def output_value(binder: Binder, node: exp.Expr, items: Sequence[tuple[str, Scalar]]) -> Scalar:
+    """An expression of ORDER BY: names mean output columns first, then columns of the input."""
     aliases: dict[str, Scalar] = {}
     for name, value in items:
         if aliases.setdefault(name.lower(), value) != value and _names(node, name):

@@ -30,6 +30,7 @@ from forerun.planner.algebra.types import Column
 from forerun.planner.sql.binding.binder import BindContext, Bound
 from forerun.planner.sql.binding.scope import NamedRelation
 from forerun.planner.sql.query_block.grouping import aggregate_calls
+from forerun.planner.sql.query_block.placing import ENDING
 from forerun.planner.sql.subqueries.correlation import is_correlated
 from forerun.planner.sql.syntax.table_names import tables_in
 
@@ -58,7 +59,7 @@ def _is_of_inner_with(table: exp.Expr, query: exp.Expr) -> bool:
 
 def _goes_on(step: exp.Expr) -> bool:
     """Return whether the step of a recursion is a SELECT of rows, as far as Spark takes one."""
-    clauses = ("group", "having", "distinct", "order", "limit", "offset", "with_", "windows")
+    clauses = ("group", "having", "distinct", "with_", "windows", *ENDING)
     if not isinstance(step, exp.Select) or any(step.args.get(clause) for clause in clauses):
         return False
     if any(join.side or join.kind in ("SEMI", "ANTI") for join in step.args.get("joins") or ()):
@@ -72,7 +73,7 @@ def _goes_on(step: exp.Expr) -> bool:
 def bind_recursion(context: BindContext, cte: exp.CTE) -> Bound:
     """The rows of a recursive query. Within its step its name means the rows of the step before."""
     query, text = cte.this, context.text
-    clauses = ("with_", "order", "limit", "offset")
+    clauses = ("with_", *ENDING)
     chained = isinstance(query, exp.Union) and not query.args.get("distinct")
     if not chained or any(map(query.args.get, clauses)) or reads(query.this, cte.alias):
         hint = "begin it with a query that does not read it: ... UNION ALL ..."

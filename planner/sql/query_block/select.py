@@ -26,6 +26,7 @@ from forerun.planner.sql.query_block.generators import (
 from forerun.planner.sql.query_block.grouping import aggregate_calls, group
 from forerun.planner.sql.query_block.grouping_sets import GroupingSets, Keys, read_sets
 from forerun.planner.sql.query_block.ordering import order_items, ordered_bound
+from forerun.planner.sql.query_block.placing import ENDING, check_placing
 from forerun.planner.sql.query_block.sets_above import check_having, check_order
 from forerun.planner.sql.query_block.stars import is_star, meant, spread
 from forerun.planner.sql.query_block.time_windows import add_time_window, time_windows
@@ -67,7 +68,7 @@ def bind_select(context: BindContext, node: exp.Select) -> Bound:
     text = context.text
     require_only(
         text, node, "with_", "expressions", "distinct", "from_", "joins", "where", "group",
-        "having", "windows", "order", "limit", "offset", "hint", "laterals",
+        "having", "windows", "hint", "laterals", *ENDING,
     )  # fmt: skip
     tables = bind_from(context, node)
     scope = Scope(tables.fields, context.parent)
@@ -161,8 +162,9 @@ def _called(node: exp.Expr) -> exp.Expr:
 
 
 def _order_nodes(block: _Block) -> list[exp.Expr]:
-    order = block.node.args.get("order")
-    return [] if order is None else [item.this for item in order.expressions]
+    """What rows are ordered by: all of them, or within each task."""
+    orders = (block.node.args.get(clause) for clause in ("order", "sort"))
+    return [item.this for order in orders if order is not None for item in order.expressions]
 
 
 def _time_window(block: _Block) -> None:
@@ -293,6 +295,7 @@ def _finish(block: _Block) -> Bound:
             raise block.context.text.unsupported(distinct, "DISTINCT ON")
     items = [(item.name, item.value) for item in block.items if item.value is not None]
     keys, hidden = order_items(binder, node.args.get("order"), items, distinct=bool(distinct))
+    check_placing(binder, node, items, distinct=bool(distinct))
     columns = _output_columns(block, [*items, *(("sort_key", value) for value in hidden)])
     values = [value for _, value in items] + hidden
     relation: Relation = _project(binder.relation, list(zip(columns, values, strict=True)))

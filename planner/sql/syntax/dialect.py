@@ -180,6 +180,8 @@ def _check_grammar(text: QueryText, sql: str) -> None:
     hint = next((_OTHERWISE[one.text] for one in before if one.text in _OTHERWISE), "")
     if misfit == 0:
         hint = "a report is one SELECT statement"
+        if word.text in ("INSERT", "CREATE", "MERGE"):
+            hint += ": keep the query, and name what it writes as the report's sink"
     elif [one.text for one in before] == ["BY", "(", ")"]:
         hint = "write GROUPING SETS (())"
     shown = text.sql[word.start : word.end]
