@@ -40,14 +40,19 @@ from forerun.planner.sql.binding.scope import (
 from forerun.planner.sql.query_block.expressions import ExpressionBinder
 from forerun.planner.sql.query_block.from_clause import values_relation
 from forerun.planner.sql.query_block.ordering import order_items, ordered_bound
-from forerun.planner.sql.query_block.placing import ENDING, check_placing
+from forerun.planner.sql.query_block.placing import check_placing
 from forerun.planner.sql.query_block.recursion import bind_recursion, reads
 from forerun.planner.sql.query_block.select import bind_select
 from forerun.planner.sql.reading import printed
 from forerun.planner.sql.spark_faults import faults_of
 from forerun.planner.sql.subqueries.correlation import outer_of
 from forerun.planner.sql.syntax.dialect import parse
-from forerun.planner.sql.syntax.text import QueryText, require_comparable, require_only
+from forerun.planner.sql.syntax.text import (
+    ENDING,
+    QueryText,
+    require_comparable,
+    require_only,
+)
 
 _REMEMBERED = 32
 """So many queries are remembered as they were read: a day reads its text before each of its runs,

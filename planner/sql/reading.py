@@ -25,10 +25,9 @@ from forerun.planner.algebra.scalar import Literal
 from forerun.planner.sql.binding import literals
 from forerun.planner.sql.printing.names import quote
 from forerun.planner.sql.printing.scalar_sql import literal_sql, string_literal
-from forerun.planner.sql.query_block.placing import ENDING
 from forerun.planner.sql.syntax.lexer import ForerunSpark
 from forerun.planner.sql.syntax.parser import IS_NOT, UNIT_FIRST, WRITTEN
-from forerun.planner.sql.syntax.text import QueryText
+from forerun.planner.sql.syntax.text import ENDING, QueryText
 
 _SIGNS: dict[type[exp.Expr], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
@@ -164,7 +163,7 @@ class _Printer(SparkGenerator):
         return f"if({', '.join(self.sql(part) for part in parts)})"
 
     def distributed(self, node: exp.Expr) -> str:
-        """DISTRIBUTE BY, of which sqlglot reads the items as if they had a direction."""
+        """Return DISTRIBUTE BY without the directions that sqlglot reads into it."""
         items = ", ".join(self.sql(item, "this") for item in node.expressions)
         return f"{self.seg('DISTRIBUTE BY')} {items}"
 

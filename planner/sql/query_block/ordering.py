@@ -26,7 +26,7 @@ def order_items(
     *,
     distinct: bool,
 ) -> tuple[list[KeyOf], list[Scalar]]:
-    """What ORDER BY sorts by: for each key which output column, and values that are not in the
+    """Return what ORDER BY sorts by: for each key which output column, and values not in the
     output and have to be computed beside it."""
     if order is None:
         return [], []

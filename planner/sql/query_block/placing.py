@@ -12,11 +12,8 @@ from forerun.planner.algebra.type_kinds import is_ordered
 from forerun.planner.sql.binding.binder import Binder
 from forerun.planner.sql.query_block.conditions import SUBQUERIES
 from forerun.planner.sql.query_block.ordering import check_listed, order_items, output_value
+from forerun.planner.sql.syntax.text import PLACING
 
-PLACING = ("distribute", "sort", "cluster")
-"""The clauses, by what they are called in the tree."""
-ENDING = ("order", "limit", "offset", *PLACING)
-"""The clauses that may follow a query in parentheses, or several that are combined."""
 _TOGETHER = ({"distribute", "sort"}, *({clause} for clause in ("order", *PLACING)), set[str]())
 
 

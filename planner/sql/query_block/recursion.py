@@ -30,9 +30,9 @@ from forerun.planner.algebra.types import Column
 from forerun.planner.sql.binding.binder import BindContext, Bound
 from forerun.planner.sql.binding.scope import NamedRelation
 from forerun.planner.sql.query_block.grouping import aggregate_calls
-from forerun.planner.sql.query_block.placing import ENDING
 from forerun.planner.sql.subqueries.correlation import is_correlated
 from forerun.planner.sql.syntax.table_names import tables_in
+from forerun.planner.sql.syntax.text import ENDING
 
 
 def reads(query: exp.Expr, name: str) -> bool:

@@ -26,12 +26,12 @@ from forerun.planner.sql.query_block.generators import (
 from forerun.planner.sql.query_block.grouping import aggregate_calls, group
 from forerun.planner.sql.query_block.grouping_sets import GroupingSets, Keys, read_sets
 from forerun.planner.sql.query_block.ordering import order_items, ordered_bound
-from forerun.planner.sql.query_block.placing import ENDING, check_placing
+from forerun.planner.sql.query_block.placing import check_placing
 from forerun.planner.sql.query_block.sets_above import check_having, check_order
 from forerun.planner.sql.query_block.stars import is_star, meant, spread
 from forerun.planner.sql.query_block.time_windows import add_time_window, time_windows
 from forerun.planner.sql.query_block.windows import add_windows, window_calls
-from forerun.planner.sql.syntax.text import require_comparable, require_only
+from forerun.planner.sql.syntax.text import ENDING, require_comparable, require_only
 
 
 @dataclass

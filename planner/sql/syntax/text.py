@@ -92,6 +92,12 @@ class QueryText:
         return f"line {line}, column {column}: {message}\n{self.excerpt(offset)}"
 
 
+PLACING = ("distribute", "sort", "cluster")
+"""DISTRIBUTE BY, SORT BY and CLUSTER BY, by what they are called in the tree."""
+ENDING = ("order", "limit", "offset", *PLACING)
+"""The clauses that may follow a query in parentheses, or several that are combined."""
+
+
 def require_only(text: QueryText, node: exp.Expr, *consumed: str) -> None:
     """Refuse a node that carries an argument nobody reads: nothing may be silently ignored."""
     for name, value in node.args.items():
