@@ -26,8 +26,8 @@ def order_items(
     *,
     distinct: bool,
 ) -> tuple[list[KeyOf], list[Scalar]]:
-    """Return what ORDER BY sorts by: for each key which output column, and values not in the
-    output and have to be computed beside it."""
+    """Return what ORDER BY sorts by: for each key which output column, and the values that are
+    computed beside the output for it."""
     if order is None:
         return [], []
     require_only(binder.text, order, "expressions")
