@@ -63,7 +63,10 @@ def part(binder: Binder, node: exp.Expr, name: str, of: exp.Expr) -> Scalar:
     function = _EXTRACTED.get(field)
     if function is None and field not in _OTHER_FIELDS:
         raise binder.text.error(node, f"EXTRACT has no field {field}")
-    has = _OF_LENGTHS.get(kind_of(value.type))
+    kind = kind_of(value.type)
+    if kind and kind not in "vsdtnmw":
+        raise binder.text.error(of, f"EXTRACT does not take {value.type}")
+    has = _OF_LENGTHS.get(kind)
     if has and not any(field.startswith(one) for one in has):
         raise binder.text.error(node, f"EXTRACT has no field {field} of {value.type}")
     if function is not None and not value.type.name.startswith("INTERVAL"):
