@@ -52,6 +52,8 @@ class _Block:
     items: list[Item] = field(default_factory=list)
     keys: dict[int, tuple[exp.Expr, Scalar]] = field(default_factory=dict)
     """The expressions of GROUP BY with what each was bound to, by the node's identity."""
+    starred: bool = False
+    """Whether a ``*`` stands in the SELECT list, also among arguments."""
 
     def bind_key(self, node: exp.Expr) -> Scalar:
         """A group expression. One that is written once and meant twice is bound once."""
@@ -101,10 +103,11 @@ def _expand_stars(block: _Block) -> list[Item]:
         if isinstance(node, exp.Paren) and node.unnest().is_star:
             inner = node.unnest()
         if is_star(inner):
+            block.starred = True
             found = meant(block.binder, inner)
             items += [Item(one.name, one.node, one.value) for one in found]
         else:
-            spread(block.binder, node)
+            block.starred |= spread(block.binder, node)
             if isinstance(node, exp.Alias) and isinstance(node.args["alias"], exp.Placeholder):
                 raise block.context.text.unsupported(node, "a parameter as the name of a column")
             if isinstance(node, exp.Aliases) and not is_generator(node.this):
@@ -259,6 +262,9 @@ def _group_target(block: _Block, part: exp.Expr) -> tuple[str, exp.Expr]:
         position = int(inner.name) if inner.name.isdigit() else 0
         if not 1 <= position <= len(block.items):
             raise text.error(part, f"GROUP BY {inner.name}: there are {len(block.items)} columns")
+        if block.starred:
+            hint = "name what it groups by"
+            raise text.error(part, f"GROUP BY {inner.name} beside * in the SELECT list", hint)
         item = block.items[position - 1]
         return item.name, item.node
     if isinstance(inner, exp.Column) and not inner.table:

@@ -35,13 +35,15 @@ def meant(binder: Binder, node: exp.Expr) -> list[Meant]:
     return _qualified(binder, node)
 
 
-def spread(binder: Binder, node: exp.Expr) -> None:
+def spread(binder: Binder, node: exp.Expr) -> bool:
     """Write what each star among the arguments of functions and in the lists of IN means in its
-    place, as Spark does: ``hash(*)`` is ``hash(a, b)``. ``count(*)`` stays."""
-    for within in _lists(node):
-        if any(is_star(one) for one in within.expressions):
-            _refuse_count(binder, within)
-            within.set("expressions", list(_spread(binder, within.expressions)))
+    place, as Spark does: ``hash(*)`` is ``hash(a, b)``. ``count(*)`` stays. Return whether there
+    was one."""
+    found = [one for one in _lists(node) if any(map(is_star, one.expressions))]
+    for within in found:
+        _refuse_count(binder, within)
+        within.set("expressions", list(_spread(binder, within.expressions)))
+    return bool(found)
 
 
 def _lists(node: exp.Expr) -> Iterator[exp.Expr]:
