@@ -7,13 +7,14 @@ from sqlglot import exp
 from forerun.planner.algebra.functions import result_type
 from forerun.planner.algebra.scalar import Call, Literal, Scalar
 from forerun.planner.algebra.type_kinds import kind_of
-from forerun.planner.algebra.types import INT, STRING, TIMESTAMP, UNKNOWN, DataType
+from forerun.planner.algebra.types import BIGINT, INT, STRING, TIMESTAMP, UNKNOWN
 from forerun.planner.sql.binding.binder import Binder
 
 _UNITS = {
     "YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAYOFYEAR", "HOUR", "MINUTE", "SECOND",
     "MILLISECOND", "MICROSECOND",
 }  # fmt: skip
+_DIFFERENCES = ("datediff", "date_diff", "timestampdiff")
 _EXTRACTED = {
     "YEAR": "year", "YEARS": "year", "QUARTER": "quarter", "MONTH": "month", "MONTHS": "month",
     "WEEK": "weekofyear", "WEEKS": "weekofyear", "DAY": "day", "DAYS": "day",
@@ -35,14 +36,13 @@ def with_unit(binder: Binder, name: str, arguments: list[exp.Expr]) -> Scalar:
     unit, *rest = arguments
     if not isinstance(unit, exp.Var) or unit.name.upper() not in _UNITS:
         raise binder.text.error(unit, f"{name} with three arguments begins with a unit like DAY")
-    args = tuple(binder.bind(argument) for argument in rest)
+    args, difference = tuple(binder.bind(argument) for argument in rest), name in _DIFFERENCES
     for place, arg in enumerate(args):
-        amount = place == 0 and name not in ("datediff", "date_diff", "timestampdiff")
+        amount = place == 0 and not difference
         if kind_of(arg.type) and kind_of(arg.type) not in ("vilcsfe" if amount else "vsdtn"):
             raise binder.text.error(rest[place], f"{name} does not take {arg.type} here")
-    difference = name in ("datediff", "date_diff", "timestampdiff")
     moment = args[-1].type if args[-1].type.name == "TIMESTAMP_NTZ" else TIMESTAMP
-    type_ = DataType("BIGINT") if difference else moment if args[-1].type.is_known else UNKNOWN
+    type_ = BIGINT if difference else moment if args[-1].type.is_known else UNKNOWN
     return Call(f"{name}_unit", (Literal(unit.name.upper(), STRING), *args), type_)
 
 

@@ -11,6 +11,7 @@ from forerun.planner.algebra.scalar import Scalar
 from forerun.planner.algebra.type_kinds import is_ordered
 from forerun.planner.sql.binding.binder import Binder
 from forerun.planner.sql.query_block.conditions import SUBQUERIES
+from forerun.planner.sql.query_block.grouping import aggregate_calls
 from forerun.planner.sql.query_block.ordering import check_listed, order_items, output_value
 from forerun.planner.sql.syntax.text import PLACING
 
@@ -30,6 +31,10 @@ def check_placing(
         for subquery in part.find_all(*SUBQUERIES):
             raise binder.text.unsupported(subquery, f"a subquery in {clause.upper()} BY")
         if clause == "sort":
+            calls = [call for item in part.expressions for call in aggregate_calls(item)]
+            if calls and "distribute" in given:
+                what = "an aggregate function in SORT BY beside DISTRIBUTE BY"
+                raise binder.text.error(calls[0], what, "list it, and sort by its name")
             order_items(binder, part, items, distinct=distinct)
             continue
         for item in part.expressions:
