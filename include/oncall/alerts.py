@@ -13,7 +13,7 @@ from typing import Literal
 
 from forerun.include.oncall.catalogue import known_reports, newest_spec
 from forerun.include.oncall.day.records import DayRecords, read_day_records
-from forerun.include.oncall.day.standing import Standing, standing
+from forerun.include.oncall.day.standing import Standing, standing, waits_for
 from forerun.include.oncall.remedies import remedies
 from forerun.include.reports.asset_keys import report_key
 from forerun.include.reports.spec import AssetEvent, ReportSpec
@@ -137,8 +137,8 @@ def _wrong(
         due, limit = due + _SOON, min(last, limit + _SOON)
     if now < max(due, limit):
         return ""
-    said = f"waits for {'; '.join(missing)}" if missing else "nothing has planned the final run"
-    return f"the latest safe start has passed, and {said}"
+    said = waits_for(missing) if missing else "nothing has planned the final run"
+    return f"the latest safe start has passed; {said}"
 
 
 def read_watched(store: StoreReader, report: str, day: str, now: datetime) -> Watched | None:

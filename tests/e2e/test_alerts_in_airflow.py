@@ -47,7 +47,7 @@ def test_who_is_on_call_is_told_before_the_deadline_and_at_it(server):
     server.wait_for(f"{late}/taskInstances/watch", "success")
     warning = text_of(server, "late-warning")
     assert warning.startswith(f"WARNING: late of {today}, due ")
-    assert "the latest safe start has passed, and waits for sales: no _SUCCESS" in warning
+    assert "the latest safe start has passed; waits for sales: no _SUCCESS" in warning
     assert f"{server.url}/forerun/days/late/{today}" in warning
     assert server.ask(late)["state"] == "running", "the day goes on"
     assets = server.ask("/api/v2/assets/events")["asset_events"]

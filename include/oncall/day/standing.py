@@ -180,7 +180,12 @@ def _doing(day: DayRecords, now: datetime, missing: Sequence[str]) -> str:
     if ahead:
         name = "the final run" if ahead[0] == day.spec.runs else f"run {ahead[0]}"
         return f"next is {name}"
-    return "waits for its sources" if missing else "the final run is due"
+    return waits_for(missing) if missing else "the final run is due"
+
+
+def waits_for(missing: Sequence[str]) -> str:
+    """Return what a day waits for, by what its sources lack."""
+    return f"waits for {'; '.join(missing)}"
 
 
 def _finish(day: DayRecords, now: datetime, missing: Sequence[str]) -> Finish | None:

@@ -51,7 +51,7 @@ def test_a_source_that_stays_away_is_warned_of_at_the_latest_safe_start(case):
     records = with_walls(case.read(), 600.0, 120.0)
     when, watched = first_wrong(records)
     assert when == records.safe.at == at(29), "an hour is kept free"
-    assert watched.wrong == "the latest safe start has passed, and waits for orders: no _SUCCESS"
+    assert watched.wrong == "the latest safe start has passed; waits for orders: no _SUCCESS"
     assert first_wrong(records, missing=())[0] == at(29, 5), "nothing has planned it: Airflow?"
 
 
@@ -109,7 +109,7 @@ def test_an_alert_says_all_that_is_needed_at_three_in_the_morning(case):
     alert = alert_of(case.store, watched, at(29), kind="warning", page="http://air/x")
     assert alert.text.splitlines() == [
         f"WARNING: totals of {DATE}, due 2026-03-02 06:00 UTC, 60 min left",
-        "What: the latest safe start has passed, and waits for orders: no _SUCCESS",
+        "What: the latest safe start has passed; waits for orders: no _SUCCESS",
         "Impact: readers have nothing of this day",
         "Last good version: none",
         "To do: deliver: orders: no _SUCCESS",

@@ -50,7 +50,7 @@ def test_a_good_day_from_its_start_to_its_end(tmp_path):
         (17, LATE, "waits", "waits for 1 source"),
         (16, (), "ahead", "the final run is due"),
         (18, (), "overdue", "the final run is due for 2 h, and nothing has planned it"),
-        (31, LATE, "missed", "the deadline has passed; waits for its sources"),
+        (31, LATE, "missed", "the deadline has passed; waits for orders: no _SUCCESS"),
     ],
 )
 def test_a_final_run_that_is_not_planned(tmp_path, hour, missing, state, what):
