@@ -6,7 +6,7 @@ verifies, samples or reads a source asks :func:`format_of`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from forerun.include.sources.files import Asked, Listing, Location
@@ -100,7 +100,7 @@ class SourceFormat(Protocol):
 
     def blocks(
         self, file: PinnedFile, columns: Sequence[str], places: Sequence[int]
-    ) -> list[tuple[pa.Table, int]]:
+    ) -> Iterable[tuple[pa.Table, int]]:
         """The parts of the file in which the rows with these numbers are, and how many of them are
         in each: those of ``columns``, in any case, that the file has, under the names given.
 

@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, DecimalException
-from itertools import compress
+from itertools import compress, pairwise
 
 from forerun.planner.algebra.scalar import Call, Literal, Ref, Scalar, conjunction, conjuncts
 from forerun.planner.algebra.types import ColumnId, DataType
@@ -132,16 +132,18 @@ def share(of: Sample, passed: Sample, guess: float) -> float:
 
 def error(of: Sample, passed: Sample) -> float:
     """The standard deviation of the logarithm of the odds to pass (half a row is added to each
-    side, after Haldane and Anscombe); at least what the shares of blocks differ by, since rows of
-    one block may be alike (Cochran 1977, section 9A.1: the ratio estimate of clusters)."""
+    side, after Haldane and Anscombe); at least what the shares of blocks that follow one another
+    differ by, since rows of one block may be alike (Wolter 1985, "Introduction to variance
+    estimation", section 7.2: successive differences, for samples in equal steps)."""
     ours, others = passed.size + 0.5, of.size - passed.size + 0.5
     by_rows = math.sqrt(1.0 / ours + 1.0 / others)
     rows, through = Counter(of.blocks), Counter(passed.blocks)
     if len(rows) < _FEWEST_BLOCKS:
         return by_rows
     mean = passed.size / of.size
-    squares = sum((through[block] - mean * count) ** 2 for block, count in rows.items())
-    deviation = math.sqrt(squares * len(rows) / (len(rows) - 1)) / of.size
+    beyond = [through[block] - mean * rows[block] for block in sorted(rows)]
+    squares = sum((one - other) ** 2 for one, other in pairwise(beyond)) / (2 * len(rows) - 2)
+    deviation = math.sqrt(squares * len(rows)) / of.size
     share = ours / (ours + others)
     return max(by_rows, deviation / (share * (1.0 - share)))
 

@@ -93,8 +93,23 @@ FRONT = (
     ),
     Mutation(
         "samples: all row groups are near the first one", "include/sources/samples.py",
-        "(number + first) * total / BLOCKS", "first * total",
+        "int((place + first) * total / number)", "int((place + first) * total / number / 9)",
         suite=("tests/include/sources/test_samples.py",),
+    ),
+    Mutation(
+        "samples: as few row groups as there may be", "include/sources/samples.py",
+        "if opened * _OPENED + drawn * decoded / groups <= WORK:", "if False:",
+        suite=("tests/include/sources/test_samples.py",),
+    ),
+    Mutation(
+        "samples: what was read whole is doubted like a part", "include/sources/samples.py",
+        "if values and not all_read", "if values",
+        suite=("tests/include/sources/test_samples.py",),
+    ),
+    Mutation(
+        "samples: shares far away are a doubt", "planner/stats/sample.py",
+        "(one - other) ** 2 for one, other in pairwise(beyond)",
+        "2 * one**2 for one in beyond", suite=("tests/planner/stats",),
     ),
     Mutation(
         "functions: what reaches into the JVM is called", "planner/algebra/spark_functions.py",

@@ -6,7 +6,7 @@ import hashlib
 import itertools
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -66,12 +66,17 @@ class ParquetFormat:
 
     def blocks(
         self, file: PinnedFile, columns: Sequence[str], places: Sequence[int]
-    ) -> list[tuple[pa.Table, int]]:
-        """Row groups: 64 to 128 MB of all columns by default."""
+    ) -> Iterator[tuple[pa.Table, int]]:
+        """Row groups: 64 to 128 MB of all columns by default. Texts that come often stay numbers of
+        a dictionary, which are read ten times as fast."""
         import pyarrow.parquet as pq
 
         location = locate_file(file.uri)
-        with location.store.open(location.key) as handle, pq.ParquetFile(handle) as parquet:
+        often = [column.name for column in file.columns if column.distinct]
+        with (
+            location.store.open(location.key) as handle,
+            pq.ParquetFile(handle, read_dictionary=often) as parquet,
+        ):
             sizes = [parquet.metadata.row_group(g).num_rows for g in range(parquet.num_row_groups)]
             ends = list(itertools.accumulate(sizes))
             names = {name.lower(): name for name in parquet.schema_arrow.names}
@@ -79,12 +84,9 @@ class ParquetFormat:
             # What is pinned may count fewer rows than the file has, as where some were deleted.
             there = (at * ends[-1] // file.rows for at in places)
             drawn = Counter(bisect_right(ends, at) for at in there)
-            found = []
             for group, times in sorted(drawn.items()):
                 table = parquet.read_row_group(group, columns=list(wanted))
-                named = table.rename_columns([wanted[name] for name in table.column_names])
-                found.append((named, times))
-            return found
+                yield table.rename_columns([wanted[name] for name in table.column_names]), times
 
 
 def end_of(handle: BinaryIO, size: int) -> bytes:

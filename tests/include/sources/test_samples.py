@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import Counter
 from dataclasses import replace
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from forerun.include.sources import samples
 from forerun.include.sources.files import locate
 from forerun.include.sources.parquet.footers import read_footers
 from forerun.include.sources.samples import BLOCKS, Drawn, draw
@@ -126,19 +128,74 @@ def test_nothing_asked_for_is_nothing_read(uneven, columns, rows):
     assert draw(uneven, columns, rows) == Drawn()
 
 
-def test_a_column_that_is_sorted_by_arrival_is_met_all_along(tmp_path):
-    """A condition that a tenth of the rows meet, all of them in 10 of 100 row groups: as many rows
-    drawn one by one would deviate by 0.007, eight row groups drawn at random by 0.106."""
-    table = pa.table({"n": list(range(10_000))})
-    pq.write_table(table, tmp_path / "a.parquet", row_group_size=100)
-    shares = []
-    for seed in range(60):
-        drawn = draw(pinned(tmp_path), ["n"], 160, seed=str(seed))
-        assert sum(drawn.blocks) == len(drawn.values[0][1]) == 160
-        assert len(drawn.blocks) == BLOCKS
-        shares.append(sum(3000 <= n < 4000 for n in drawn.values[0][1]) / 160)
-    assert statistics.fmean(shares) == pytest.approx(0.1, abs=0.02)
-    assert statistics.pstdev(shares) < 0.04
+CLUSTERED = 10_000, 100
+"""Rows, and rows of a row group: a tenth of them pass, all in ten or eleven row groups."""
+
+
+def shares(files, rows: int, draws: int) -> list[float]:
+    drawn = (draw(files, ["n"], rows, seed=str(seed)).values[0][1] for seed in range(draws))
+    return [sum(3000 <= n < 4000 for n in values) / len(values) for values in drawn]
+
+
+@pytest.fixture
+def clustered(tmp_path):
+    rows, of_group = CLUSTERED
+    table = pa.table({"n": list(range(rows))})
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=of_group)
+    return pinned(tmp_path)
+
+
+def test_a_column_that_is_sorted_by_arrival_is_drawn_as_well_as_one_by_one(clustered):
+    """Rows that are drawn one by one deviate by 0.0064, with all of the file to draw from."""
+    one_by_one = math.sqrt(0.1 * 0.9 / 2000 * (1 - 2000 / 10_000))
+    found = shares(clustered, 2000, 40)
+    assert statistics.fmean(found) == pytest.approx(0.1, abs=0.002)
+    assert statistics.pstdev(found) < 1.2 * one_by_one
+    drawn = draw(clustered, ["n"], 2000)
+    assert len(drawn.values[0][1]) == 2000
+    assert drawn.blocks == ()  # of no row group there is nothing
+
+
+def test_what_is_too_large_is_met_all_along(clustered, monkeypatch):
+    """As many rows of eight row groups that are drawn at random would deviate by 0.106."""
+    monkeypatch.setattr(samples, "WORK", 1)
+    drawn = draw(clustered, ["n"], 160)
+    assert sum(drawn.blocks) == len(drawn.values[0][1]) == 160
+    assert len(drawn.blocks) == BLOCKS
+    found = shares(clustered, 160, 60)
+    assert statistics.fmean(found) == pytest.approx(0.1, abs=0.02)
+    assert statistics.pstdev(found) < 0.04
+
+
+@pytest.mark.parametrize(("work", "blocks"), [(530_000, 32), (540_000, 64)])
+def test_as_many_row_groups_are_read_as_the_work_allows(clustered, monkeypatch, work, blocks):
+    """One file to open, and row groups of a hundred values of four bytes or more."""
+    monkeypatch.setattr(samples, "WORK", work)
+    monkeypatch.setattr(samples, "_ROW_GROUP", clustered[0].size // 100)
+    assert len(draw(clustered, ["n"], 512).blocks) == blocks
+
+
+def test_many_small_files_are_not_all_opened(tmp_path):
+    for number in range(300):
+        pq.write_table(pa.table({"n": [number] * 10}), tmp_path / f"{number:03}.parquet")
+    drawn = draw(pinned(tmp_path), ["n"], 2000)
+    assert 50 < len(drawn.blocks) < 70
+
+
+def test_every_row_is_as_likely_whatever_the_row_groups_are(tmp_path):
+    """Chi-square over two thousand samples of 24 of 96 rows in row groups of 1 to 15."""
+    first, sizes = 0, (1, 15, 2, 14, 3, 13, 4, 12, 5, 11, 6, 10)
+    with pq.ParquetWriter(tmp_path / "a.parquet", pa.schema({"n": pa.int64()})) as writer:
+        for size in sizes:
+            writer.write_table(pa.table({"n": list(range(first, first + size))}))
+            first += size
+    files, draws = pinned(tmp_path), 2000
+    seen: Counter[int] = Counter()
+    for seed in range(draws):
+        seen.update(map(int, draw(files, ["n"], 24, seed=str(seed)).values[0][1]))
+    expected = seen.total() / 96
+    chi_square = sum((seen[n] - expected) ** 2 / expected for n in range(96))
+    assert chi_square < 150.0  # of 95 degrees of freedom, one in 3,000 is above
 
 
 def test_of_few_row_groups_all_are_drawn(tmp_path):

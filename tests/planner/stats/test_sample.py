@@ -261,9 +261,17 @@ def deviation(shares: list[float], each: int) -> tuple[float, float]:
 
 def test_rows_of_blocks_that_differ_are_doubted_by_the_blocks():
     """Of ten row groups one passes: the share is 0.1, give or take 0.1."""
-    by_blocks, by_rows = deviation([1.0] + [0.0] * 9, 100)
+    by_blocks, by_rows = deviation([0.0] * 4 + [1.0] + [0.0] * 5, 100)
     assert by_rows == pytest.approx(0.105, abs=0.01)
-    assert by_blocks == pytest.approx(0.1 / (0.1 * 0.9), rel=0.02)
+    assert by_blocks == pytest.approx(0.105 / (0.1 * 0.9), rel=0.02)
+
+
+def test_blocks_that_differ_from_those_far_away_are_no_doubt():
+    """Half of the rows pass, the first half: equal steps count such a share to within one block of
+    a hundred, where a hundred blocks drawn at random would deviate by five."""
+    by_blocks, by_rows = deviation([1.0] * 50 + [0.0] * 50, 100)
+    assert by_rows == pytest.approx(0.02, rel=0.02)
+    assert by_blocks == pytest.approx(0.0071 / (0.5 * 0.5), rel=0.02)
 
 
 def test_rows_of_blocks_that_are_alike_are_not():
