@@ -100,7 +100,8 @@ def test_days_gone_by_are_shown_one_is_backfilled_and_all_ends(
             assert time.monotonic() < deadline
             time.sleep(1)
     form = {name: field["value"] for name, field in details["params"].items()}
-    assert form == {"report_date": "2026-01-01", "mode": "replay", "dry_run": False}
+    filled = {"report_date": "2026-01-01", "mode": "replay", "dry_run": False}
+    assert form == {**filled, "days": None, "reports": None}
     assert details["is_paused"] is False
     wanted = {"dag_id": "demo_night", "dag_run_conf": {"mode": "batch"}, "max_active_runs": 1}
     days = dict.fromkeys(("from_date", "to_date"), "2025-12-31T00:00:00Z")

@@ -85,7 +85,9 @@ def _at(value: Decimal, places: int, rounding: str) -> Decimal:
 
 def _to_whole(rounding: str) -> Function:
     def function(values: Values, types: Types, result: DataType) -> Value:
-        (value,) = values
+        value = values[0]
+        if len(values) > 1:
+            return _at(Decimal(value), values[1], rounding)
         if isinstance(value, Decimal):
             return value.quantize(Decimal(1), rounding, EXACT)
         if isinstance(value, float):
@@ -212,6 +214,10 @@ def _trim(values: Values, types: Types, result: DataType) -> Value:
     return values[0].strip(" ")
 
 
+_simple("trim_both", lambda text, marks=" ": text.strip(marks))
+_simple("trim_leading", lambda text, marks=" ": text.lstrip(marks))
+_simple("trim_trailing", lambda text, marks=" ": text.rstrip(marks))
+_simple("locate", lambda part, text: text.find(part) + 1)
 _simple("ltrim", lambda text: text.lstrip(" "))
 _simple("rtrim", lambda text: text.rstrip(" "))
 
@@ -225,6 +231,13 @@ def _pad(text: str, length: int, pad: str, *, left: bool) -> str:
 
 _simple("lpad", lambda text, n, pad=" ": _pad(text, n, pad, left=True))
 _simple("rpad", lambda text, n, pad=" ": _pad(text, n, pad, left=False))
+
+
+@_define("overlay")
+def _overlay(values: Values, types: Types, result: DataType) -> Value:
+    text, put, place, *length = values
+    rest = place - 1 + (length[0] if length else len(put))
+    return text[: place - 1] + put + text[rest:]
 
 
 @_define("concat_ws", strict=False)
@@ -280,6 +293,35 @@ def _start_of(moment: date, unit: str) -> date | None:
     if unit == "WEEK":
         return moment - timedelta(days=moment.weekday())
     return None
+
+
+_LENGTHS = {
+    "MICROSECOND": timedelta(microseconds=1), "MILLISECOND": timedelta(milliseconds=1),
+    "SECOND": timedelta(seconds=1), "MINUTE": timedelta(minutes=1), "HOUR": timedelta(hours=1),
+    "DAY": timedelta(days=1), "WEEK": timedelta(weeks=1),
+}  # fmt: skip
+_MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
+
+
+@_define("datediff_unit", "date_diff_unit", "timestampdiff_unit")
+def _whole_units(values: Values, types: Types, result: DataType) -> Value:
+    """Units that are over between two moments, towards zero."""
+    unit, start, end = values[0], _moment(values[1]), _moment(values[2])
+    if end < start:
+        return -_whole_units([unit, end, start], types, result)
+    if unit in _LENGTHS:
+        return (end - start) // _LENGTHS[unit]
+    begun = (end.year - start.year) * 12 + end.month - start.month
+    over = (end.day, end.time()) >= (start.day, start.time())
+    return (begun if over else begun - 1) // _MONTHS[unit]
+
+
+@_define("dateadd_unit", "date_add_unit", "timestampadd_unit")
+def _later_by_units(values: Values, types: Types, result: DataType) -> Value:
+    unit, number, moment = values[0], values[1], _moment(values[2])
+    if unit in _LENGTHS:
+        return moment + number * _LENGTHS[unit]
+    return add_months(moment, number * _MONTHS[unit])
 
 
 @_define("trunc")

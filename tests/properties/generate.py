@@ -650,6 +650,61 @@ def _kind_exploded(rng: random.Random, tables: list[str]) -> QueryCase:
     return make(rng, made)
 
 
+_WORDED = (
+    "datediff(DAY, {0}.d, DATE '2024-02-01')", "date_diff(WEEK, DATE '2024-01-01', {0}.d)",
+    "timestampdiff(HOUR, CAST({0}.d AS TIMESTAMP_NTZ), TIMESTAMP_NTZ '2024-02-01 12:00:00')",
+    "dateadd(MONTH, 1, {0}.d)", "timestampadd(DAY, -1, CAST({0}.d AS TIMESTAMP_NTZ))",
+    "date_add(DAY, {0}.n, CAST({0}.d AS TIMESTAMP_NTZ))", "extract(DAY FROM {0}.d)",
+    "date_part('year', {0}.d)", "extract(WEEK FROM {0}.d)", "trunc({0}.d, 'MM')",
+    "date_trunc('WEEK', CAST({0}.d AS TIMESTAMP_NTZ))", "{0}.d - INTERVAL '1' MONTH",
+    "ceil({0}.m, 1)", "floor({0}.m, 1)", "position('b' IN {0}.g)", "trim(BOTH 'a' FROM {0}.g)",
+    "trim(LEADING FROM {0}.g)", "overlay({0}.g PLACING 'x' FROM 1 FOR 1)",
+    "substring({0}.g FROM 2 FOR 1)", "{0}.n::STRING", "{0}.g ILIKE 'A%'",
+    "{0}.g LIKE ANY ('a%', '%b')", "{0}.n IS DISTINCT FROM {0}.k", "{0}.n NOT BETWEEN 1 AND 3",
+    "({0}.n > 1) IS UNKNOWN", "DATE '2024-03-01' - {0}.d", "{0}.n DIV 2", "{0}.n % 2 = 1",
+    "CASE {0}.g WHEN 'a' THEN 1 WHEN 'b' THEN 2 END", "hash({0}.k, {0}.g)",
+)  # fmt: skip
+_STARRED = (
+    "xxhash64({0}.*)", "to_json(struct({0}.*))", "concat_ws('-', {0}.*)",
+)  # fmt: skip
+_OF_GROUPS = (
+    "avg(1.0 * {0}.n)", "avg(CAST({0}.m AS DECIMAL(18,0)))", "avg(CAST({0}.n AS DECIMAL(38,18)))",
+    "avg(CAST({0}.m AS DECIMAL(38,2)))", "COUNT(DISTINCT {0}.*)", "COUNT({0}.*)",
+    "count_if({0}.n > 1)",
+    "sum({0}.m) FILTER (WHERE datediff(DAY, {0}.d, DATE '2024-02-01') > 0)", "bool_or({0}.n > 3)",
+    "max(dateadd(DAY, {0}.n, {0}.d))", "count(DISTINCT extract(DAY FROM {0}.d), {0}.g)",
+    "sum(datediff(DAY, DATE '2024-01-01', {0}.d))", "min(ceil({0}.m, 1))", "every({0}.n < 6)",
+)  # fmt: skip
+
+
+def _kind_worded(rng: random.Random, tables: list[str]) -> QueryCase:
+    """Functions that are written with words of their own, stars among arguments, averages of wide
+    DECIMALs, and what places rows in files."""
+    select = _flat(rng, tables, rng.choice((INNER, OUTER)))
+    aliases = ["a", *(join.table.split()[-1] for join in select.joins)]
+    forms = (*_WORDED, *_WORDED, *_STARRED) if rng.random() < 0.5 else _WORDED
+    items = tuple(
+        dict.fromkeys(
+            rng.choice(forms).format(rng.choice(aliases)) for _ in range(rng.randint(1, 3))
+        )
+    )
+    where = select.where
+    if rng.random() < 0.4:
+        where = (*where, f"({rng.choice(_WORDED).format(rng.choice(aliases))}) IS NOT NULL")
+    placed = rng.choice(("", "", " DISTRIBUTE BY c0", " CLUSTER BY c0", " SORT BY c0 DESC"))
+    plain = replace(select, items=items, where=where)
+    if rng.random() < 0.35:
+        return QueryCase((replace(plain, distinct=rng.random() < 0.3),), outer=f"{{0}}{placed}")
+    group = items[: rng.randint(0, 2)]
+    calls = tuple(
+        rng.choice(_OF_GROUPS).format(rng.choice(aliases)) for _ in range(rng.randint(1, 3))
+    )
+    places = tuple(str(n + 1) for n in range(len(group)))
+    written = rng.choice((group, ("ALL",), group if "*" in "".join((*items, *calls)) else places))
+    grouped = replace(plain, items=(*group, *calls), group=written if group else ())
+    return QueryCase((grouped,), outer=f"{{0}}{placed}")
+
+
 KINDS: dict[str, Callable[[random.Random, list[str]], QueryCase]] = {
     "flat": _kind_flat, "outer": _kind_outer, "grouped": _kind_grouped,
     "outer-grouped": _kind_outer_grouped, "distinct": _kind_distinct, "union": _kind_union,
@@ -661,10 +716,10 @@ APART: dict[str, Callable[[random.Random, list[str]], QueryCase]] = {
     "partners": _kind_partners, "ranked": _kind_ranked, "structs": _kind_structs,
     "exploded": _kind_exploded, "counted": _kind_counted, "changed": _kind_changed,
     "chosen": _kind_chosen,
-    "turned": _kind_turned,
+    "turned": _kind_turned, "worded": _kind_worded,
 }  # fmt: skip
 """Kinds that are only there by name, so that the cases of the others keep their seeds."""
 NESTED = ("structs", "exploded")
 """Kinds over nested values."""
-NOT_ON_SAIL = (*NESTED, "counted", "chosen", "turned")
+NOT_ON_SAIL = (*NESTED, "counted", "chosen", "turned", "worded")
 """Kinds of which Sail does not read all that Spark does, or not as it does."""

@@ -81,15 +81,16 @@ def function(binder: Binder, node: exp.Expr) -> Scalar:
     return call(binder, node, name, bound)
 
 
+NAME_COLUMNS = "it means all columns in SELECT and WHERE only: name them here"
+
+
 def _require_values(binder: Binder, name: str, arguments: list[exp.Expr]) -> None:
     for argument in arguments:
         if name == "struct" and isinstance(argument, exp.Alias):
             continue
         if isinstance(argument, exp.Star):
-            hint = "it means all columns in SELECT and WHERE only: name them here"
-            raise binder.text.error(
-                argument, f"* among the arguments of {name} in this place", hint
-            )
+            what = f"* among the arguments of {name} in this place"
+            raise binder.text.error(argument, what, NAME_COLUMNS)
         if isinstance(argument, exp.Distinct | exp.Alias | exp.Order):
             raise binder.text.unsupported(
                 argument, f"{type(argument).__name__.upper()} inside {name}"

@@ -42,7 +42,7 @@ class ExpressionBinder(Binder):
 
 def _column(binder: Binder, node: exp.Expr) -> Scalar:
     if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
-        raise binder.text.unsupported(node, "* in this place")
+        raise binder.text.unsupported(node, "* in this place", calls.NAME_COLUMNS)
     return binder.column(node, parts_of(node))
 
 
