@@ -38,7 +38,7 @@ DAG_FILE = ROOT / "tests" / "airflow" / "dag_files" / "bad_nights.py"
 WITHIN_S = 60.0
 UNOPENED = "could not be opened: open_day has failed: [store]"
 INCOMPLETE = "published with 1 source not complete"
-MISSED = "the deadline has passed; "
+MISSED = "The deadline has passed; waits for sales: no _SUCCESS"
 FAILED = {
     "truncated": ("run_1.plan", "[source-file]"),
     "drifted": ("run_1.plan", "[schema-drift]"),

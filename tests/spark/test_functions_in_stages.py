@@ -88,7 +88,7 @@ def differs(session: Any, call: str) -> str | None:
     try:
         theirs = session.sql(sql)
         wanted = theirs.schema[0].dataType
-    except PySparkException:
+    except (PySparkException, Py4JError):  # the one is Spark's refusal, the other a fault of it
         return None
     try:
         query = read_query(sql, [TABLE])
