@@ -72,12 +72,13 @@ class ParquetFormat:
         import pyarrow.parquet as pq
 
         location = locate_file(file.uri)
-        often = [column.name for column in file.columns if column.distinct]
-        with (
-            location.store.open(location.key) as handle,
-            pq.ParquetFile(handle, read_dictionary=often) as parquet,
-        ):
-            sizes = [parquet.metadata.row_group(g).num_rows for g in range(parquet.num_row_groups)]
+        often = {column.name.lower() for column in file.columns if column.distinct}
+        with location.store.open(location.key) as handle:
+            footer = pq.read_metadata(handle)
+            leaves = [footer.schema.column(leaf).path for leaf in range(footer.num_columns)]
+            coded = [leaf for leaf in leaves if leaf.lower() in often]
+            parquet = pq.ParquetFile(handle, metadata=footer, read_dictionary=coded)
+            sizes = [footer.row_group(group).num_rows for group in range(footer.num_row_groups)]
             ends = list(itertools.accumulate(sizes))
             names = {name.lower(): name for name in parquet.schema_arrow.names}
             wanted = {names[c.lower()]: c for c in columns if c.lower() in names}

@@ -109,6 +109,19 @@ def test_names_are_found_whatever_their_case(tmp_path):
     assert [name for name, _ in draw(pinned(tmp_path), ["total"], 8).values] == ["total"]
 
 
+def test_texts_of_few_values_are_found_under_any_name(tmp_path):
+    """They are read as numbers of a dictionary, which is asked for by the names of the file."""
+    few = pa.array([{"kind": "a"}, {"kind": "b"}] * 50)
+    table = pa.table({"Kind": ["a", "b"] * 50, "nested": few, "kind.of": ["x"] * 100})
+    pq.write_table(table, tmp_path / "one.parquet")
+    (file,) = pinned(tmp_path)
+    gone = replace(file.columns[0], name="gone", distinct=2)
+    renamed = [replace(c, name=c.name.lower()) for c in file.columns]
+    drawn = draw([replace(file, columns=(*renamed, gone))], ["kind", "gone"], 100)
+    assert [name for name, _ in drawn.values] == ["kind"]
+    assert Counter(drawn.values[0][1]) == {"a": 50, "b": 50}
+
+
 def test_of_files_whose_types_do_not_go_together_there_is_no_sample(tmp_path):
     for name, values in (("a", [1, 2]), ("b", ["x", "y"])):
         pq.write_table(pa.table({"n": values}), tmp_path / f"{name}.parquet")
