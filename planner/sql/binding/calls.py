@@ -34,15 +34,12 @@ from forerun.planner.sql.binding import literals, moments
 from forerun.planner.sql.binding.binder import Binder
 from forerun.planner.sql.binding.coercion import arithmetic, cast, compare, unify
 from forerun.planner.sql.binding.going_together import GOING_TOGETHER
+from forerun.planner.sql.binding.identifiers import CASTS
 from forerun.planner.sql.binding.lambdas import higher_order
 from forerun.planner.sql.syntax.parser import UNIT_FIRST
 
 _QUANTIFIERS = {"some", "any"}
 """Words that stand before a subquery too: ``x = ANY (SELECT ...)``."""
-_CASTS = {
-    "boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "date",
-    "timestamp", "decimal", "binary",
-}  # fmt: skip
 _COMMON = {"coalesce", "nvl", "ifnull", "greatest", "least"}
 
 
@@ -172,7 +169,7 @@ def _check_known(binder: Binder, node: exp.Expr, name: str) -> None:
 
 def call(binder: Binder, node: exp.Expr, name: str, args: tuple[Scalar, ...]) -> Scalar:
     """The typed call of a function over bound arguments."""
-    if name in _CASTS and len(args) == 1:
+    if name in CASTS and len(args) == 1:
         to = parse_type(name)
         if not can_cast(args[0].type, to):
             raise binder.text.error(node, f"{args[0].type} cannot be cast to {to}")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from sqlglot import exp
 
 from forerun.planner.algebra.nested import element_type, map_types, struct_fields
-from forerun.planner.algebra.scalar import Scalar
+from forerun.planner.algebra.scalar import Literal, Scalar
 from forerun.planner.algebra.type_kinds import kind_of
-from forerun.planner.algebra.types import DataType
+from forerun.planner.algebra.types import STRING, DataType
 from forerun.planner.sql.binding.binder import Binder
+from forerun.planner.sql.binding.calls import call
 from forerun.planner.sql.binding.extraction import element_of, field_of
-from forerun.planner.sql.binding.identifiers import PATH
+from forerun.planner.sql.binding.identifiers import FIELD, PATH
 from forerun.planner.sql.binding.scope import Scope, parts_of
 
 
@@ -43,6 +46,31 @@ def bracket(binder: Binder, node: exp.Expr) -> Scalar:
     return element_of(binder.text, node, binder.bind(node.this), binder.bind(indexes[0]))
 
 
+def in_variant(binder: Binder, node: exp.Expr) -> Scalar:
+    """Bind ``value:name.name[0]['name']``, which Spark reads as ``variant_get``."""
+    value = binder.bind(node.this)
+    if kind_of(value.type):
+        hint = "write parse_json(text):name, or get_json_object(text, '$.name') for a text"
+        raise binder.text.error(
+            node, f"a path after a colon needs a VARIANT, not {value.type}", hint
+        )
+    path = "$" + "".join(map(partial(_step, binder, node), node.expression.expressions[1:]))
+    return call(
+        binder, node, "variant_get", (value, Literal(path, STRING), Literal("variant", STRING))
+    )
+
+
+def _step(binder: Binder, node: exp.Expr, part: exp.Expr) -> str:
+    """Return a step of a path, as Spark's paths have it."""
+    if isinstance(part, exp.JSONPathKey) and isinstance(part.this, str):
+        if "'" in part.this:
+            raise binder.text.error(node, "a quote in a path after a colon", "use variant_get")
+        return f"['{part.this}']" if part.args.get("quoted") else f".{part.this}"
+    if isinstance(part, exp.JSONPathSubscript) and isinstance(part.this, int) and part.this >= 0:
+        return f"[{part.this}]"
+    raise binder.text.unsupported(node, "this step of a path after a colon")
+
+
 def note_path(scope: Scope, node: exp.Column) -> None:
     """Write on a column with fields what Spark calls it inside of an expression: ``geo.city``, and
     ``m[k]`` of a map; without the table before it. A field in brackets after it is called like one
@@ -54,7 +82,7 @@ def note_path(scope: Scope, node: exp.Column) -> None:
     shown, type_ = parts[len(parts) - len(fields) - 1], found[0].column.type
     for name in fields:
         shown, type_ = _named(shown, type_, name)
-    node.meta[PATH] = shown
+    node.meta[PATH], node.meta[FIELD] = shown, bool(fields)
     above = node.parent
     while isinstance(above, exp.Bracket) and _is_text(above.expressions[0]):
         shown, type_ = _named(shown, type_, above.expressions[0].name)

@@ -64,10 +64,6 @@ def _interval(binder: Binder, node: exp.Expr) -> Scalar:
     return literals.interval(binder.text, _as(exp.Interval, node))
 
 
-def _null(_binder: Binder, _node: exp.Expr) -> Scalar:
-    return Literal(None, NULL)
-
-
 def _boolean(_binder: Binder, node: exp.Expr) -> Scalar:
     return TRUE if node.this else FALSE
 
@@ -321,6 +317,7 @@ _CONSUMED: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Alias: ("this", "alias"),
     exp.Anonymous: ("this", "expressions"),
     exp.Bracket: ("this", "expressions"),
+    exp.JSONExtract: ("this", "expression", "variant_extract", "requires_json"),
     exp.Identifier: ("this", "quoted"),
     exp.Substring: ("this", "start", "length"),
     exp.Trim: ("this", "position", "expression"),
@@ -338,7 +335,7 @@ _HANDLERS: dict[type[exp.Expr], Callable[[Binder, exp.Expr], Scalar]] = {
     exp.RawString: _raw_string,
     exp.HexString: _hexadecimal,
     exp.Interval: _interval,
-    exp.Null: _null,
+    exp.Null: lambda _binder, _node: Literal(None, NULL),
     exp.Boolean: _boolean,
     exp.Paren: _paren,
     exp.Neg: _negation,
@@ -388,6 +385,7 @@ _HANDLERS: dict[type[exp.Expr], Callable[[Binder, exp.Expr], Scalar]] = {
     exp.Transform: _transform,
     exp.Dot: paths.dot,
     exp.Bracket: paths.bracket,
+    exp.JSONExtract: paths.in_variant,
     exp.Anonymous: calls.function,
     exp.Extract: moments.extract,
     exp.Substring: calls.substring,

@@ -97,6 +97,7 @@ class ForerunSparkParser(SparkParser):
 
     STRICT_CAST = True
     ADD_JOIN_ON_TRUE = False
+    COLON_IS_VARIANT_EXTRACT = True
     FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = {"EXISTS": _exists}
     FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
         **{name: SparkParser.FUNCTION_PARSERS[name] for name in _KEPT_FUNCTION_PARSERS},
