@@ -97,6 +97,20 @@ FRONT = (
         suite=("tests/include/sources/test_samples.py",),
     ),
     Mutation(
+        "names: a cast of a column is called by its text", "planner/sql/binding/identifiers.py",
+        "_own_name(node) or _own_name(_cast(node)) or _pretty(node)",
+        "_own_name(node) or _pretty(node)", suite=("tests/planner/sql",),
+    ),
+    Mutation(
+        "names: a name of two output columns is the first one",
+        "planner/sql/query_block/ordering.py",
+        "        del aliases[name]\n", "", suite=("tests/planner/sql",),
+    ),
+    Mutation(
+        "names: a field that is cast is called like a column", "planner/sql/binding/identifiers.py",
+        "return None if of_field else inner", "return inner", suite=("tests/planner/sql",),
+    ),
+    Mutation(
         "samples: as few row groups as there may be", "include/sources/samples.py",
         "if opened * _OPENED + drawn * decoded / groups <= WORK:", "if False:",
         suite=("tests/include/sources/test_samples.py",),

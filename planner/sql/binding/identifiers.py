@@ -61,7 +61,8 @@ def _cast(node: exp.Expr) -> exp.Expr | None:
         inner = node.this
     while isinstance(inner, exp.Paren):
         inner = inner.this
-    return None if inner is None or inner.meta.get(FIELD) else inner
+    of_field = isinstance(inner, exp.Dot) or (inner is not None and inner.meta.get(FIELD))
+    return None if of_field else inner
 
 
 def _called_as(node: exp.Anonymous) -> exp.Expr | None:

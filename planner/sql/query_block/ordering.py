@@ -107,10 +107,15 @@ def _ordinal(binder: Binder, node: exp.Expr, count: int) -> int | None:
 
 
 def output_value(binder: Binder, node: exp.Expr, items: Sequence[tuple[str, Scalar]]) -> Scalar:
-    """An expression of ORDER BY: names mean output columns first, then columns of the input."""
+    """An expression of ORDER BY: names mean output columns first, then columns of the input; those
+    of the input also where two output columns have the name."""
     aliases: dict[str, Scalar] = {}
-    for name, value in items:
-        if aliases.setdefault(name.lower(), value) != value and _names(node, name):
+    shared = {
+        name.lower() for name, value in items if aliases.setdefault(name.lower(), value) != value
+    }
+    for name in shared:
+        del aliases[name]
+        if _names(node, name) and not binder.scope.matches(name, None):
             raise binder.text.error(node, f"{name} is the name of two columns of the output")
     before = binder.aliases, binder.prefer_aliases
     binder.aliases, binder.prefer_aliases = aliases, True
