@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from sqlglot import exp
 
 from forerun.planner.algebra.aggregates.functions import function
-from forerun.planner.sql.syntax.parser import LITERAL, UNIT_FIRST, WRITTEN
+from forerun.planner.sql.syntax.parser import IS_NOT, LITERAL, UNIT_FIRST, WRITTEN
 
 PATH = "path"
 """The mark of a column: what it is called inside of an expression, its fields included."""
@@ -133,8 +133,8 @@ def _of_cast(node: exp.Expr) -> str:
 
 
 def _not(node: exp.Expr) -> str:
-    inner = node.this.unnest()
-    if isinstance(inner, exp.Is) and isinstance(inner.expression, exp.Null):
+    inner = node.this
+    if node.meta.get(IS_NOT) and isinstance(inner.expression, exp.Null):
         return f"({_pretty(inner.this)} IS NOT NULL)"
     return f"(NOT {_pretty(node.this)})"
 
