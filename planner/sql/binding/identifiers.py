@@ -56,7 +56,7 @@ def _own_name(node: exp.Expr | None) -> str:
 def _cast(node: exp.Expr) -> exp.Expr | None:
     """Return what a cast is of, if Spark calls the cast as it calls that: a column, but no field of
     one. ``int(a)`` is a cast, too."""
-    inner = _called_as(node) if isinstance(node, exp.Anonymous) else None
+    inner = _called_as(node)
     if isinstance(node, exp.Cast | exp.TryCast) and not node.meta.get(LITERAL):
         inner = node.this
     while isinstance(inner, exp.Paren):
@@ -65,10 +65,10 @@ def _cast(node: exp.Expr) -> exp.Expr | None:
     return None if of_field else inner
 
 
-def _called_as(node: exp.Anonymous) -> exp.Expr | None:
-    """Return the argument of a function that is a cast; None of another function."""
-    is_cast = str(node.this).lower() in CASTS and len(node.expressions) == 1
-    return node.expressions[0] if is_cast else None
+def _called_as(node: exp.Expr) -> exp.Expr | None:
+    """Return the argument of a function that is a cast; None of another expression."""
+    is_call = isinstance(node, exp.Anonymous) and len(node.expressions) == 1
+    return node.expressions[0] if is_call and str(node.this).lower() in CASTS else None
 
 
 def internal_name(name: str) -> str:
@@ -95,6 +95,7 @@ _CALLED = {
 }  # fmt: skip
 """Functions that Spark calls otherwise than they are written."""
 _BY_UNITS = {name: f"timestamp{'diff' if 'diff' in name else 'add'}" for name in UNIT_FIRST}
+"""How Spark calls functions that are called with a unit."""
 _SHOWN = dict.fromkeys(("first", "first_value", "last", "last_value", "any_value", "from_json"), 1)
 """Functions of which Spark shows so many arguments."""
 _ADDED = {
@@ -167,7 +168,7 @@ def _in(node: exp.Expr) -> str:
 
 def _call(node: exp.Expr) -> str:
     args, name = node.expressions, str(node.this).lower()
-    if (cast := _called_as(node) if isinstance(node, exp.Anonymous) else None) is not None:
+    if (cast := _called_as(node)) is not None:
         return _pretty(cast)
     if name == "positive":
         return f"(+ {_all(args)})"

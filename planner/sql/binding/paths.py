@@ -41,9 +41,15 @@ def _path(node: exp.Expr) -> tuple[str, ...] | None:
 def bracket(binder: Binder, node: exp.Expr) -> Scalar:
     """``value[index]``."""
     indexes = node.expressions
+    if node.args.get("json_access"):
+        raise binder.text.unsupported(node, _STEP, _STEPS)
     if len(indexes) != 1 or isinstance(indexes[0], exp.Slice | exp.Star):
         raise binder.text.error(node, "brackets take one place of an array, or one key of a map")
     return element_of(binder.text, node, binder.bind(node.this), binder.bind(indexes[0]))
+
+
+_STEP = "this step of a path after a colon"
+_STEPS = "a step is a name, a whole number or a text in single quotes: value:name[0]['name']"
 
 
 def in_variant(binder: Binder, node: exp.Expr) -> Scalar:
@@ -68,7 +74,7 @@ def _step(binder: Binder, node: exp.Expr, part: exp.Expr) -> str:
         return f"['{part.this}']" if part.args.get("quoted") else f".{part.this}"
     if isinstance(part, exp.JSONPathSubscript) and isinstance(part.this, int) and part.this >= 0:
         return f"[{part.this}]"
-    raise binder.text.unsupported(node, "this step of a path after a colon")
+    raise binder.text.unsupported(node, _STEP, _STEPS)
 
 
 def note_path(scope: Scope, node: exp.Column) -> None:

@@ -316,7 +316,7 @@ _CONSUMED: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.If: ("this", "true", "false"),
     exp.Alias: ("this", "alias"),
     exp.Anonymous: ("this", "expressions"),
-    exp.Bracket: ("this", "expressions"),
+    exp.Bracket: ("this", "expressions", "json_access"),
     exp.JSONExtract: ("this", "expression", "variant_extract", "requires_json"),
     exp.Identifier: ("this", "quoted"),
     exp.Substring: ("this", "start", "length"),

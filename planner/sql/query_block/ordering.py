@@ -113,7 +113,7 @@ def output_value(binder: Binder, node: exp.Expr, items: Sequence[tuple[str, Scal
     shared = {
         name.lower() for name, value in items if aliases.setdefault(name.lower(), value) != value
     }
-    for name in shared:
+    for name in sorted(shared):
         del aliases[name]
         if _names(node, name) and not binder.scope.matches(name, None):
             raise binder.text.error(node, f"{name} is the name of two columns of the output")

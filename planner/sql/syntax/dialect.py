@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from itertools import pairwise
 from typing import Any
 
@@ -204,9 +203,6 @@ _OTHERWISE = {
 """Clauses of other engines that Spark has not, and what to write in their place."""
 
 
-_PATH_AFTER_COLON = re.compile(r"[\w`)\]]\s*(:)\s*[\w`'.\[\]]*\Z")
-
-
 def _not_read(text: QueryText, error: ParseError) -> SqlError:
     """The error for what Spark's grammar has and sqlglot's has not, at the mark of sqlglot."""
     first: dict[str, Any] = error.errors[0] if error.errors else {}
@@ -216,9 +212,6 @@ def _not_read(text: QueryText, error: ParseError) -> SqlError:
     # sqlglot counts the column at which the offending token ends.
     offset = sum(len(one) + 1 for one in lines[: line - 1]) + max(0, column - len(highlight))
     word = highlight.strip()
-    if path := _PATH_AFTER_COLON.search(text.sql[: offset + 1]):
-        hint = "write variant_get(value, '$.a.b', 'int'), or 'variant' to keep what it is"
-        return text.unsupported_at(path.start(1), "a path after a colon", hint)
     if not word.isidentifier():
         return text.unsupported_at(min(offset, len(text.sql)), "what is written here")
     hint = "write what is missing beside it; if it is a name, put it between backticks"
