@@ -235,8 +235,12 @@ def _join(context: BindContext, left: Tables, node: exp.Join) -> Tables:
         return _lateral(context, left, node, nested, kind)
     right = _joined(context, nested, [])
     if node.method == "NATURAL":
-        mine = {f.name.lower() for f in left.fields if f.starred}
-        names = [f.name for f in right.fields if f.starred and f.name.lower() in mine]
+        if kind in (JoinKind.SEMI, JoinKind.ANTI):
+            raise text.error(
+                node, f"NATURAL {node.side} {node.kind} JOIN", "name the columns: USING"
+            )
+        theirs = {f.name for f in right.fields if f.starred}
+        names = list(dict.fromkeys(f.name for f in left.fields if f.starred and f.name in theirs))
         return _using(context, node, kind, left, right, names)
     if node.args.get("using"):
         names = [part.name for part in node.args["using"]]
@@ -337,35 +341,41 @@ def _using(
     right: Tables,
     names: list[str],
 ) -> Tables:
-    """USING and NATURAL: equal columns are one column of the result."""
+    """USING and NATURAL: equal columns are one column of the result, which comes first. The others
+    are hidden: only their table's name reaches them, and its ``*``, which begins with them."""
     equalities: list[Scalar] = []
     merged: list[Field] = []
-    hidden: set[Field] = set()
+    hidden: tuple[list[Field], list[Field]] = [], []
     computed: list[tuple[Column, Scalar]] = []
     for name in names:
-        mine, theirs = (_only(context, node, side, name) for side in (left, right))
+        mine, theirs = (_first(context, node, side, name) for side in (left, right))
         equality = compare("=", Ref(mine.column), Ref(theirs.column))
         if equality is None:
             raise context.text.error(
                 node, f"{name} has types that cannot be compared on the two sides"
             )
         equalities.append(equality)
-        hidden |= {mine, theirs}
-        kept = theirs if kind is JoinKind.RIGHT else mine
-        column = kept.column
         if kind is JoinKind.FULL:
             column, value = _either(context, mine.column, theirs.column)
             computed.append((column, value))
-        merged.append(Field("", mine.name, column))
+            merged.append(Field("", mine.name, column))
+            hidden[0].append(mine)
+        else:
+            merged.append(theirs if kind is JoinKind.RIGHT else mine)
+        hidden[1].append(mine if kind is JoinKind.RIGHT else theirs)
     relation: Relation = Join(kind, left.relation, right.relation, conjunction(tuple(equalities)))
     if computed:
         kept_columns = tuple((c, Ref(c)) for c in relation.columns)
         relation = Project(relation, kept_columns + tuple(computed))
-    both = left.fields
+    both, now_hidden = left.fields, tuple[Field, ...]()
     if kind not in (JoinKind.SEMI, JoinKind.ANTI):
         both = left.fields + right.fields
-    rest = tuple(replace(f, starred=False) if f in hidden else f for f in both)
-    return Tables(relation, (*merged, *rest))
+        now_hidden = tuple(replace(field, starred=False) for side in hidden for field in side)
+    known = {*merged, *hidden[0], *hidden[1]}
+    others = [field for field in both if field not in known]
+    before = (field for field in others if not field.starred)
+    after = (field for field in others if field.starred)
+    return Tables(relation, (*now_hidden, *before, *merged, *after))
 
 
 def _either(context: BindContext, left: Column, right: Column) -> tuple[Column, Scalar]:
@@ -375,10 +385,10 @@ def _either(context: BindContext, left: Column, right: Column) -> tuple[Column, 
     return column, Call("coalesce", args, type_)
 
 
-def _only(context: BindContext, node: exp.Join, side: Tables, name: str) -> Field:
-    found = [f for f in side.fields if f.starred and f.name.lower() == name.lower()]
-    if not found:
-        raise context.text.unknown(node, "column", name, [f.name for f in side.fields if f.starred])
-    if len({f.column for f in found}) > 1:
-        raise context.text.error(node, f"column {name} of USING is ambiguous on one side")
-    return found[0]
+def _first(context: BindContext, node: exp.Join, side: Tables, name: str) -> Field:
+    """Return the first column of the name on a side, of which Spark takes the first."""
+    shown = [field for field in side.fields if field.starred]
+    for field in shown:
+        if field.name.lower() == name.lower():
+            return field
+    raise context.text.unknown(node, "column", name, [field.name for field in shown])
