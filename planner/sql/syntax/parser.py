@@ -234,6 +234,12 @@ class ForerunSparkParser(SparkParser):
             found.meta[LITERAL] = word.text.lower() in _CONSTRUCTORS
         return found
 
+    def _parse_window_spec(self) -> dict[str, str | exp.Expr | None]:
+        """A bound of a frame; PRECEDING and FOLLOWING in capitals, however they are written."""
+        bound = super()._parse_window_spec()
+        side = bound.get("side")
+        return bound | {"side": side.upper()} if isinstance(side, str) else bound
+
     def _parse_types(self, *args: Any, **named: Any) -> exp.Expr | None:
         if self._curr.text.upper() not in TYPES:
             return None
