@@ -102,6 +102,8 @@ _FIXED: dict[DataType, str] = {
     BINARY: "unhex encode unbase64 to_binary try_to_binary hll_union theta_union",
     TIMESTAMP_NTZ: "make_timestamp_ntz to_timestamp_ntz try_make_timestamp_ntz "
     "convert_timezone",
+    DataType("INTERVAL DAY TO SECOND"): "make_dt_interval",
+    DataType("INTERVAL YEAR TO MONTH"): "make_ym_interval",
     DataType("ARRAY<STRING>"): "split regexp_extract_all json_object_keys xpath",
 }  # fmt: skip
 _BY_NAME = {name: type_ for type_, names in _FIXED.items() for name in names.split()}
@@ -231,6 +233,17 @@ def _words(text: str) -> frozenset[str]:
 
 
 WINDOW_ONLY = _words("row_number rank dense_rank percent_rank cume_dist ntile lag lead nth_value")
+RUNNING_ROWS = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
+UP_TO_PEERS = "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
+WHOLE_PARTITION = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
+OWN_FRAMES: dict[str, str] = {
+    **dict.fromkeys(("row_number", "rank", "dense_rank", "percent_rank", "ntile"), RUNNING_ROWS),
+    "cume_dist": UP_TO_PEERS,
+    "lag": "",
+    "lead": "",
+}
+"""The frames of functions that have one of their own, whatever is written; empty of one that reads
+a single row at a distance."""
 GENERATORS = _words(
     "explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple"
 )

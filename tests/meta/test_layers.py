@@ -63,7 +63,7 @@ ROOMS = {
     ),
     "planner/algebra/aggregates": (
         "types", "states", "counted", "simple_states", "sketches", "record", "moments", "table",
-        "functions",
+        "functions", "shown",
     ),
     "planner/sql": (
         "syntax", "binding", "subqueries", "printing", "spark_faults", "reading", "query_block",

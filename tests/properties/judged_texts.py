@@ -12,7 +12,7 @@ import argparse
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -44,16 +44,18 @@ SOURCES = tuple(
 )
 _SHARD = 500
 Came = Literal[
-    "same", "differs", "refused", "left", "fails", "not read", "refused by both", "untrue", "crash"
+    "same", "differs", "named", "refused", "left", "fails", "not read", "refused by both", "untrue",
+    "crash",
 ]  # fmt: skip
 """``same`` to ``fails`` are of texts that the planner reads. Spark makes the same of the text and
-of the reading, or another plan, or its analyzer refuses the text. ``left``: it refuses a text in
+of the reading, or another plan, or ``named``: it calls the columns otherwise, or its analyzer
+refuses the text. ``left``: it refuses a text in
 which the planner does not derive every type, so that the judge says so before anything runs.
 ``fails``: a constant in the text fails, whoever computes it.
 
 The others the planner does not read: it says that it cannot plan them yet, or that they are wrong,
 which Spark says, too, or which is ``untrue``; or it raises what is no error of its own."""
-FAULTS = ("differs", "refused", "untrue", "crash")
+FAULTS = ("differs", "named", "refused", "untrue", "crash")
 
 
 @dataclass
@@ -100,6 +102,9 @@ class Judge:
                 return "fails", _said(error)
             unsure = UNKNOWN.name in repr(query.relation)
             return "left" if unsure else "refused", _said(error)
+        names = list(wanted.analyzed().schema().fieldNames())
+        if wrong := _otherwise_named(query.names, names):
+            return "named", wrong
         try:
             found = self.analyzed(query.reading)
         except (PySparkException, Py4JError) as error:
@@ -128,6 +133,17 @@ class Judge:
         except (PySparkException, Py4JError):
             return "refused by both", ""
         return "untrue", error.message
+
+
+def _otherwise_named(ours: Sequence[str], theirs: Sequence[str]) -> str:
+    """Return a column that Spark calls otherwise. A name that is there already has a number after
+    it with us, since no file has two columns of one name."""
+    seen: set[str] = set()
+    for one, other in zip(ours, theirs, strict=True):
+        if one != other and other.lower() not in seen:
+            return f"{one}, Spark {other}"
+        seen.add(other.lower())
+    return ""
 
 
 def _said(error: Exception) -> str:

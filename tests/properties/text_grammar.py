@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from forerun.planner.algebra.spark_functions import KINDS
 from tests.properties import text_words as words
+from tests.properties.text_named import named
 from tests.properties.text_turned import ordered, recursive, sideways, timed, turned
 
 _SIGN = re.compile(r"\s+|'[^']*'|\"[^\"]*\"|`[^`]*`|[\w.]+|<=>|[<>!=]=|\|\||::|.", re.DOTALL)
@@ -26,7 +27,9 @@ _KIND = {
 }
 _SCALAR = sorted(name for name in KINDS if name.isidentifier())
 _WRONG = 0.03
-_TURNED = 0.12
+_TURNED = 0.18
+_TURNED_BY = (turned, sideways, timed, ordered, recursive, named, named, named)
+_FOLDED = 0.1
 _BROKEN = 0.12
 
 
@@ -41,6 +44,8 @@ class Texts:
         made = self.query(2)
         if self.chance.random() < _BROKEN:
             made = self.broken(made)
+        if self.chance.random() < _FOLDED:
+            made = folded(made, str.lower)
         return made
 
     def broken(self, text: str) -> str:
@@ -74,7 +79,7 @@ class Texts:
             shapes += [self.joined, self.joined, self.with_ctes, self.of_set, self.nested]
             shapes.append(self.taken_apart)
         if self.chance.random() < _TURNED:
-            return self.chance.choice((turned, sideways, timed, ordered, recursive))(self.one_of)
+            return self.chance.choice(_TURNED_BY)(self.one_of)
         return self.chance.choice(shapes)(depth)
 
     def items(self, depth: int, made: Callable[[int], str], most: int = 3) -> str:
@@ -376,6 +381,12 @@ class Texts:
             f"({number}, {other}) = (1, 2)", f"{one} | {two}", f"{string} NOT RLIKE 'a'", f"{one} ISNULL",
             f"{one} IS NOT DISTINCT FROM {two}", f"{string} LIKE 'a' 'b'", f"{moment} IS NOT NULL", f"{one} NOT NULL",
         ))  # fmt: skip
+
+
+def folded(text: str, to: Callable[[str], str]) -> str:
+    """A text in small letters or in capitals, but for what stands in quotes."""
+    parts = _SIGN.findall(text)
+    return "".join(part if part[0] in "'\"`" else to(part) for part in parts)
 
 
 def texts(count: int, seed: int) -> Iterator[str]:

@@ -34,8 +34,8 @@ from forerun.planner.sql.binding import literals, moments
 from forerun.planner.sql.binding.binder import Binder
 from forerun.planner.sql.binding.coercion import arithmetic, cast, compare, unify
 from forerun.planner.sql.binding.going_together import GOING_TOGETHER
-from forerun.planner.sql.binding.identifiers import CASTS
 from forerun.planner.sql.binding.lambdas import higher_order
+from forerun.planner.sql.binding.shown import CASTS
 from forerun.planner.sql.syntax.parser import UNIT_FIRST
 
 _QUANTIFIERS = {"some", "any"}

@@ -26,6 +26,7 @@ from forerun.planner.algebra.types import (
     parse_type,
 )
 from forerun.planner.sql.binding.coercion import cast
+from forerun.planner.sql.binding.shown import CONSTANT
 from forerun.planner.sql.syntax.text import QueryText
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -37,9 +38,15 @@ _WHOLE_WEEK = 7
 
 
 def number(text: QueryText, node: exp.Expr, digits: str) -> Literal:
-    """A number: without a suffix INT, BIGINT or DECIMAL by its size, DOUBLE with an exponent; with
-    one of the type that it names. Raises :class:`forerun.planner.errors.SqlError` for one that its
-    type does not have."""
+    """A number of the text, as its type holds it. Raises :class:`forerun.planner.errors.SqlError`
+    for one that its type does not have."""
+    literal = node.meta[CONSTANT] = _number(text, node, digits)
+    return literal
+
+
+def _number(text: QueryText, node: exp.Expr, digits: str) -> Literal:
+    """Without a suffix INT, BIGINT or DECIMAL by its size, DOUBLE with an exponent; with one of the
+    type that it names."""
     found = _NUMBER.fullmatch(digits)
     try:
         value = Decimal(found[1] if found else digits)
@@ -161,6 +168,11 @@ def hexadecimal(node: exp.HexString) -> Scalar:
 
 def interval(text: QueryText, node: exp.Interval) -> Literal:
     """``INTERVAL '3' MONTH``, ``INTERVAL 3 MONTHS``, ``INTERVAL '1-2' YEAR TO MONTH``."""
+    literal = node.meta[CONSTANT] = _interval(text, node)
+    return literal
+
+
+def _interval(text: QueryText, node: exp.Interval) -> Literal:
     value = node.this
     sign = ""
     if isinstance(value, exp.Neg):

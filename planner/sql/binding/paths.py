@@ -13,8 +13,8 @@ from forerun.planner.algebra.types import STRING, DataType
 from forerun.planner.sql.binding.binder import Binder
 from forerun.planner.sql.binding.calls import call
 from forerun.planner.sql.binding.extraction import element_of, field_of
-from forerun.planner.sql.binding.identifiers import FIELD, PATH
 from forerun.planner.sql.binding.scope import Scope, parts_of
+from forerun.planner.sql.binding.shown import FIELD, PATH
 
 
 def dot(binder: Binder, node: exp.Expr) -> Scalar:

@@ -13,6 +13,7 @@ from forerun.planner.algebra.scalar import Call, Literal, Ref, Scalar, walk
 from forerun.planner.algebra.type_kinds import has_parts
 from forerun.planner.algebra.types import BIGINT, Column, ColumnId, DataType
 from forerun.planner.contract.plan_v1 import Parameter
+from forerun.planner.sql.binding.shown import OUTER_COLUMN
 from forerun.planner.sql.syntax.text import QueryText
 
 OUTER = "outer"
@@ -166,7 +167,10 @@ def resolve(
             raise text.error(node, f"column {found[0].name} is ambiguous", hint)
         if found:
             column = found[0].column
-            return Ref(column) if current is scope else outer_reference(column), fields
+            if current is scope:
+                return Ref(column), fields
+            node.meta[OUTER_COLUMN] = True
+            return outer_reference(column), fields
         current = current.parent
     return None
 

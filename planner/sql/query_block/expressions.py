@@ -15,6 +15,7 @@ from forerun.planner.sql.binding.binder import Binder, construct_name
 from forerun.planner.sql.binding.coercion import alike, arithmetic, cast, compare, unify
 from forerun.planner.sql.binding.parameters import bind_parameter
 from forerun.planner.sql.binding.scope import parts_of
+from forerun.planner.sql.binding.shown import SIDES
 from forerun.planner.sql.subqueries import apply
 from forerun.planner.sql.subqueries.negation import without_outer_not
 from forerun.planner.sql.syntax.parser import LITERAL
@@ -147,6 +148,7 @@ def _arithmetic(op: str) -> Callable[[Binder, exp.Expr], Scalar]:
     def handler(binder: Binder, node: exp.Expr) -> Scalar:
         left, right = binder.bind(node.this), binder.bind(node.args["expression"])
         result = arithmetic(op, left, right)
+        node.meta[SIDES] = left.type, right.type
         if result is None:
             raise binder.text.error(node, f"{op} does not take {left.type} and {right.type}")
         return result

@@ -289,6 +289,8 @@ def _bind_items(block: _Block) -> None:
     for item in block.items:
         if item.value is None:
             item.value = block.binder.bind(item.node)
+            if not item.is_aliased:  # by types, which Spark shows in the name, too
+                item.name = output_name(item.node)
         aliases.setdefault(item.name.lower(), item.value)
 
 
@@ -317,11 +319,14 @@ def _finish(block: _Block) -> Bound:
 
 def _repeats(items: Sequence[Item]) -> dict[int, int]:
     """The places of items that pass on a column again, by that of the first. What has an alias,
-    also that of the column itself, is a column of its own."""
+    also that of the column itself, is a column of its own, and so is what is computed."""
     first: dict[Column, int] = {}
-    places = enumerate(items)
     passed = [
-        (p, i.value.column) for p, i in places if isinstance(i.value, Ref) and not i.is_aliased
+        (place, item.value.column)
+        for place, item in enumerate(items)
+        if isinstance(item.value, Ref)
+        and not item.is_aliased
+        and isinstance(item.node.unnest(), exp.Column)
     ]
     return {p: first[c] for p, c in passed if first.setdefault(c, p) != p}
 

@@ -12,25 +12,15 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from forerun.planner.algebra.aggregates.functions import function, is_aggregate
+from forerun.planner.algebra.functions import OWN_FRAMES
 from forerun.planner.algebra.relational import SortKey
 from forerun.planner.algebra.scalar import Literal, Scalar, references
 from forerun.planner.algebra.type_kinds import is_ordered, kind_of
 from forerun.planner.algebra.types import INT, Column
 from forerun.planner.sql.syntax.text import QueryText
 
-_RUNNING = ("ROWS UNBOUNDED PRECEDING", "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW")
-_UP_TO_PEERS = (
-    "RANGE UNBOUNDED PRECEDING",
-    "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
-)
-_FRAMES: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("row_number", "rank", "dense_rank", "percent_rank", "ntile"), _RUNNING),
-    "cume_dist": _UP_TO_PEERS,
-    "lag": (),
-    "lead": (),
-}
-"""The frames that may be written with functions that have one of their own."""
-_ORDERED = frozenset({*_FRAMES, "nth_value"})
+_TO_CURRENT = " AND CURRENT ROW"
+_ORDERED = frozenset({*OWN_FRAMES, "nth_value"})
 _ARGUMENTS = {
     "row_number": (0, 0), "cume_dist": (0, 0), "ntile": (0, 1), "lag": (0, 3), "lead": (0, 3),
     "nth_value": (2, 3),
@@ -79,11 +69,16 @@ def check_window(
             raise text.error(node, f"no window is ordered by values of type {column.type}")
     if name in _ORDERED and not order:
         raise text.error(node, f"{name} needs an ORDER BY in its window")
-    if frame and name in _FRAMES and frame not in _FRAMES[name]:
-        wanted = " or ".join(_FRAMES[name]) or "none at all"
+    if frame and name in OWN_FRAMES and frame not in (allowed := _written(OWN_FRAMES[name])):
+        wanted = " or ".join(allowed) or "none at all"
         raise text.error(node, f"{name} has a frame of its own, {wanted}", "leave the frame out")
     if frame:
         _check_bounds(text, node, frame, order)
+
+
+def _written(frame: str) -> tuple[str, ...]:
+    """Return how a frame up to the current row may be written; not at all where it is empty."""
+    return (frame.replace("BETWEEN ", "").removesuffix(_TO_CURRENT), frame) if frame else ()
 
 
 def check_offset(text: QueryText, node: exp.Expr, kind: str, value: Literal) -> None:

@@ -12,6 +12,7 @@ from forerun.planner.algebra.types import Column, DataType
 from forerun.planner.sql.binding.binder import Binder
 from forerun.planner.sql.binding.calls import require_fit
 from forerun.planner.sql.binding.identifiers import internal_name
+from forerun.planner.sql.binding.shown import CAST_BOUND
 from forerun.planner.sql.query_block.conditions import SUBQUERIES
 from forerun.planner.sql.query_block.grouping import call_name
 from forerun.planner.sql.query_block.window_rules import (
@@ -146,11 +147,17 @@ def _frame(binder: Binder, spec: exp.Expr | None, order: tuple[SortKey, ...]) ->
             offset = _offset(binder, value)
             if offset is not None:
                 check_offset(binder.text, spec, kind, offset)
+                value.meta[CAST_BOUND] = kind == "RANGE" and _is_cast(offset, order)
                 offsets.append(offset)
             shown.append(_bound(offset, value, spec.args.get(f"{which}_side")))
     if kind == "RANGE":
         check_range(binder.text, spec, offsets, order)
     return f"{kind} BETWEEN {' AND '.join(shown)}" if len(shown) > 1 else f"{kind} {shown[0]}"
+
+
+def _is_cast(offset: Literal, order: tuple[SortKey, ...]) -> bool:
+    """Return whether the offset of a frame by RANGE gets the type of the key."""
+    return any(offset.type != k.column.type and k.column.type.is_numeric for k in order)
 
 
 def _offset(binder: Binder, value: object) -> Literal | None:

@@ -19,7 +19,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from forerun.planner.sql.syntax.spark_grammar import TYPES
 
 _KEPT_FUNCTION_PARSERS = (
-    "CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "SUBSTR", "TRIM", "POSITION", "OVERLAY",
+    "CAST", "TRY_CAST", "SUBSTRING", "TRIM", "OVERLAY",
 )  # fmt: skip
 
 
@@ -48,7 +48,7 @@ IS_NOT = "is_not"
 """The mark of a negation that is written as a part of IS."""
 WRITTEN = "written"
 """The name of a function that has two and is written as the second one; the sign of one that is
-written as an operator."""
+written as an operator; the field of EXTRACT."""
 LITERAL = "literal"
 """The mark of a cast that is written as a literal, ``DATE'2026-01-31'``."""
 UNIT_FIRST = frozenset(
@@ -74,12 +74,35 @@ def _substr(parser: SparkParser) -> exp.Expr:
     as ``substr(a FROM 2)``, which is read as it is of the other name."""
     first = parser._index  # noqa: SLF001 - no other way
     node: exp.Expr = SparkParser.FUNCTION_PARSERS["SUBSTR"](parser)
+    if not _has_word(parser, first, TokenType.FROM):
+        node.meta[WRITTEN] = "substr"
+    return node
+
+
+def _position(parser: SparkParser) -> exp.Expr:
+    """``position(a, c)`` is ``position(a IN c)``, and only the latter is ``locate`` to Spark."""
+    first = parser._index  # noqa: SLF001 - no other way
+    node: exp.Expr = SparkParser.FUNCTION_PARSERS["POSITION"](parser)
+    if not _has_word(parser, first, TokenType.IN):
+        node.meta[WRITTEN] = "position"
+    return node
+
+
+def _has_word(parser: SparkParser, first: int, word: TokenType) -> bool:
+    """Return whether a word stands in a call that begins at a token, outside of parentheses."""
     depth = 0
-    for token in parser._tokens[first : parser._index]:  # noqa: SLF001 - the same
+    for token in parser._tokens[first : parser._index]:  # noqa: SLF001 - no other way
         depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
-        if depth == 0 and token.token_type is TokenType.FROM:
-            return node
-    node.meta[WRITTEN] = "substr"
+        if depth == 0 and token.token_type is word:
+            return True
+    return False
+
+
+def _extract(parser: SparkParser) -> exp.Expr:
+    """``EXTRACT(day FROM d)``: Spark shows the field as it is written."""
+    field = parser._curr.text  # noqa: SLF001 - no other way
+    node: exp.Expr = SparkParser.FUNCTION_PARSERS["EXTRACT"](parser)
+    node.meta[WRITTEN] = field
     return node
 
 
@@ -102,6 +125,8 @@ class ForerunSparkParser(SparkParser):
     FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
         **{name: SparkParser.FUNCTION_PARSERS[name] for name in _KEPT_FUNCTION_PARSERS},
         "SUBSTR": _substr,
+        "POSITION": _position,
+        "EXTRACT": _extract,
     }
     RANGE_PARSERS: ClassVar[dict[TokenType, Callable[..., Any]]] = {
         kind: SparkParser.RANGE_PARSERS[kind] for kind in _PREDICATES

@@ -20,6 +20,7 @@ elt(1, c, 'x'); url_encode(c); url_decode(c); bin(b); version(); uuid(); length(
 char_length(c); character_length(c); len(c); octet_length(c); bit_length(c); ascii(c);
 instr(c, 'x'); locate('x', c); position('x' in c); year(f); quarter(f);
 month(f); day(f); dayofmonth(f); dayofweek(f); weekday(f); dayofyear(f); weekofyear(f); hour(g);
+make_dt_interval(a, 2); make_ym_interval(1);
 minute(g); second(g); datediff(f, f); date_diff(f, f); levenshtein(c, c); find_in_set(c, 'a,b');
 size(array(1)); array_size(array(1)); cardinality(array(1)); regexp_count(c, 'a');
 regexp_instr(c, 'a'); hash(a, c); unix_date(f); bit_count(a);

@@ -1,0 +1,116 @@
+"""Expressions that a query may list without an alias: Spark calls each by a text of its own."""
+
+from __future__ import annotations
+
+UNNAMED = tuple(
+    one.strip()
+    for one in r"""
+cast(a as string); a::bigint; try_cast(c as int); cast(t.a as date); cast((a) as string); (a);
+cast(named_struct('x', a).x as string); cast(cast(a as string) as int); cast(a + 1 as bigint);
+int(a); bigint(a + 1); date(g); cast(max(a) as string); max(cast(a as bigint)); cast('1' as int);
+date '2026-01-01'; case when a > 1 then b else 0 end; case a when 1 then 'x' end; if(a > 1, b, 0);
+a in (1, 2); a not in (1, 2); a between 1 and 2; a not between 1 and 2; a is null; a is not null;
+c like 'a%'; c not like 'a%'; c ilike 'a%'; c rlike 'a'; c like 'a!%' escape '!';
+a is distinct from 1; a <> 1; (a > 1) is true; not a > 1; not a is null; a & 1; a || c || 'y';
+substring(c from 1 for 2); substr(c, 1, 2); trim(both 'x' from c); trim(leading from c);
+position('a' in c); extract(YEAR from f); true; null; count(*); count(distinct a, b);
+sum(a) filter (where b > 1); sum(case when a > 1 then 1 end); array_agg(a); last(a, true);
+transform(array(a), x -> x + 1); round(d); aggregate(array(a), 0, (s, x) -> s + x);
+split(c, ',')[0]; a in (select b from t); isnull(a); parse_json(c):x.y; parse_json(c):x::int;
+parse_json(c):['x']; parse_json(c):[0]; log(a); power(a, 2); upper(parse_json(c):x::string);
+current_date; current_timestamp; a <=> 1; -a; datediff(day, f, f); row_number() over (order by a);
+rank() over (partition by b, c order by a desc, f nulls last); cume_dist() over (order by a);
+ntile(4) over (order by a); ntile() over (order by a); lag(a) over (order by b);
+lag(a, 2, 0) over (order by b); lead(a, 3) over (order by b); lag(a, -1) over (order by b);
+lag(a) ignore nulls over (order by b); first_value(a) ignore nulls over (order by b);
+nth_value(a, 2) ignore nulls over (order by b); last_value(a) over (order by b);
+first_value(a) ignore nulls; sum(a) over (); count(*) over w;
+sum(a) over (partition by b + 1 order by upper(c)); a - lag(a) over (order by b);
+sum(a) over (order by b rows 2 preceding); sum(a) over (order by b rows current row);
+sum(a) over (order by b rows between 2 preceding and 1 following);
+sum(a) over (order by a range between 2 preceding and unbounded following);
+sum(a) over (order by b range between 2 preceding and 1 following);
+sum(a) over (order by f range between interval 2 days preceding and current row);
+sum(a) over (order by e range between 1.5 preceding and current row);
+sum(a) over (partition by b) / sum(a) over (); array_agg(t.a) over (partition by t.b); f + 1;
+1 + f; f - a; f - f; g - f; f + interval 1 day; f - interval '1' day; f + interval 1 month;
+interval 1 month + f; f - interval 1 hour; g - interval '90' minute; interval 1 day + g;
+g + interval '1 2:03' day to minute; g - interval '1-2' year to month; interval 1 week;
+interval -1 day; 2 * interval 1 day; interval 1.5 second; interval 500 milliseconds;
+f + make_dt_interval(1); g - make_ym_interval(1); f + null; null - f; c - interval 1 day;
+case when f > current_date - interval 30 days then 1 end; (g - interval 1 day)::date;
+date(g) - interval 1 day; max(g) - interval 1 day; extract(day from g - g); sum(a) respect nulls;
+percentile(a, 0.5); percentile(distinct a, 0.5); median(a); listagg(c); listagg(distinct c);
+string_agg(c, ','); mode(a); mode(a, true); mode() within group (order by a);
+percentile_cont(0.5) within group (order by a);
+percentile_disc(0.5) within group (order by a desc); listagg(c) within group (order by a);
+approx_percentile(a, 0.5); percentile_approx(a, 0.5, 100); approx_count_distinct(a);
+approx_count_distinct(a, 0.05); count_if(a > 1); max_by(a, b); bool_or(h); every(h); some(h);
+collect_set(a); corr(a, b); stddev(a); std(a); stddev_pop(a); variance(a); var_samp(a);
+first(a, true); first_value(a, true); last(a); any_value(a, true); hll_sketch_agg(a);
+approx_top_k(a); regr_slope(a, b); skewness(a); kurtosis(a); bit_and(a); bitmap_count(null);
+histogram_numeric(a, 3); grouping(a); try_sum(a); try_avg(a); covar_pop(a,b); sum(distinct a);
+avg(distinct a); a << 2; a >> 1; a >>> 1; ~a; 1e3; 1.5e-2; .5; 5.; 1.50; 7L; 007; 1.5F; 2.5D;
+1e10; 1.e2; -1e3; 1e-5; 1.25BD; 3.4e38F; 1e400BD; R'\d'; 'a' 'b'; 'a' || 'b' 'c'; date '2020';
+date'2020-2-1'; timestamp '2020-01-01'; timestamp_ltz '2020-01-01 10:00:00';
+timestamp_ntz '2020-01-01'; timestamp '2020-01-01 10:00:00.50'; X'1F'; trim('x', c);
+ltrim('x', c); rtrim('x', c); btrim(c, 'x'); btrim(c); trim(c); (a, c); (1, 2); (a, c) = (1, 'x');
+(select max(v) from s); (select max(v) from s where s.k = t.a);
+1 + (select max(v) from s where s.k = t.a and s.v > t.b); exists (select 1 from s);
+a in (select v from s); a not in (select v from s); (a, b) in (select k, v from s); struct(a, c);
+named_struct('x', a); array(a, 1); map('x', a); map('x', a)['x']; array(a)[0]; struct(a, c).c;
+element_at(array(a), 1); get(array(a), 0); filter(array(a), x -> x > 1);
+zip_with(array(a), array(1), (x, y) -> x + y); transform(array(a), (x, i) -> x + i);
+exists(array(a), x -> x = 1); reduce(array(a), 0, (s, x) -> s + x); c like any ('a', 'b');
+c like all ('a'); c not like any ('a', 'b'); c regexp 'a'; c not rlike 'a';
+a = any (select v from s); a between symmetric 1 and 2; a is not distinct from 1; a == 1; a != 1;
+not (a > 1 and b > 1); a > 1 or b > 1 and h; h is unknown; h is not true; h is false; a div 2;
+a % 2; mod(a, 2); a mod 2; case when a > 1 then 1 when a > 2 then 2 else 3 end;
+case a when 1 then 2 else 3 end; coalesce(a, b); nvl(a, 0); ifnull(a, 0); nvl2(a, 1, 2);
+nullif(a, 1); zeroifnull(a); nullifzero(a); decode(a, 1, 'x', 'y'); iff(a > 1, 1, 2);
+if(a > 1, 1, 2); substring(c, 2); substr(c, 2); substring(c from 2); left(c, 2); right(c, 1);
+overlay(c placing 'x' from 1); overlay(c placing 'x' from 1 for 2); overlay(c, 'x', 1);
+position('a', c); locate('a', c); instr(c, 'a'); charindex('a', c); replace(c, 'a', 'b');
+replace(c, 'a'); concat(c, 'x'); concat_ws(',', c, c); split(c, ','); split_part(c, ',', 1);
+lpad(c, 3); lpad(c, 3, '0'); rpad(c, 3); format_number(a, 2); initcap(c);
+regexp_replace(c, 'a', 'b'); regexp_extract(c, 'a'); regexp_extract(c, '(a)', 1);
+regexp_substr(c, 'a'); regexp_count(c, 'a'); translate(c, 'a', 'b'); sha2(c, 256); md5(c); len(c);
+char_length(c); length(c); year(f); extract(year from f); date_part('year', f);
+datepart('year', f); date_trunc('month', g); trunc(f, 'MM'); date_format(f, 'yyyy'); to_date(c);
+to_date(c, 'yyyy'); to_timestamp(c); to_timestamp(c, 'yyyy'); to_unix_timestamp(f);
+unix_timestamp(); unix_timestamp(c); from_unixtime(a); from_unixtime(a, 'yyyy'); add_months(f, 1);
+months_between(f, f); months_between(f, f, false); next_day(f, 'MON'); last_day(f); dayofweek(f);
+weekday(f); date_diff(f, f); datediff(f, f); dateadd(f, 1); date_add(f, a);
+timestampdiff(day, f, f); timestampadd(hour, 1, g); make_date(2020, 1, 1);
+make_timestamp(2020,1,1,1,1,1); make_interval(1); make_interval(1, 2); make_dt_interval();
+make_ym_interval(); now(); current_date(); localtimestamp; localtimestamp(); current_user();
+current_timezone(); date_from_unix_date(a); timestamp_seconds(a); timestamp_millis(a);
+window(g, '1 day'); window(g, '1 day').start; session_window(g, '1 day'); round(d, 1); bround(d);
+ceil(d); ceiling(d); floor(d); ceil(d, 1); abs(a); sign(a); signum(a); pow(a, 2); sqrt(a); exp(a);
+ln(a); log(2, a); log10(a); log2(a); greatest(a, b); least(a, b); pmod(a, 2); rand(); rand(1);
+randn(); random(); uuid(); pi(); e(); hash(a); xxhash64(a); bin(a); hex(a); conv(c, 10, 2);
+width_bucket(a, 0, 10, 5); try_divide(a, b); try_add(a, b); typeof(a);
+monotonically_increasing_id(); input_file_name(); version(); to_json(struct(a));
+get_json_object(c, '$.x'); json_tuple(c, 'x'); explode(array(a)); posexplode(array(a));
+inline(array(struct(a))); stack(2, a, b); sort_array(array(a)); sort_array(array(a), false);
+array_join(array(c), ','); array_contains(array(a), 1); size(array(a)); cardinality(array(a));
+flatten(array(array(a))); sequence(1, 3); sequence(1, 3, 1); slice(array(a), 1, 2);
+shuffle(array(a)); map_keys(map('x', a)); map_from_arrays(array('x'), array(a)); str_to_map(c);
+str_to_map(c, ','); aggregate(array(a), 0, (s, x) -> s + x, s -> s * 2); mode(a, false);
+mode() within group (order by a desc); percentile_cont(0.5) within group (order by a desc);
+percentile_disc(0.5) within group (order by a);
+percentile_cont(0.5) within group (order by a) filter (where b > 1);
+listagg(distinct c, ',') within group (order by c); string_agg(c);
+string_agg(c, ',') within group (order by c); c ilike any ('a'); c like any ('a', c);
+c not like all ('a', 'b'); c not ilike all ('a'); c like 'a' escape '!'; c not like 'a';
+(a, b + 1); (t.a, a); (a, cast(b as string), 'x') = (1, '2', 'x'); (a, b) in ((1, 2), (3, 4));
+(a, b + 1) in (select 1, 2); (a, b) not in (select 1, 2); (select a); a > (select 1);
+exists (select 1 where t.a = 1); not exists (select 1); upper((select 's'));
+count(window(g, '1 day')); position('a', c, 2); position('a' in upper(c)) > 0; substr(c, 2, 3);
+substr(c from 2); left(c, 1); date '2020-2'; date '2020-2-1'; timestamp '2020-01-01 10:00';
+timestamp '2020-01-01 10:00:00.5'; timestamp '2020-01-01T10:00:00'; timestamp_ltz '2020-01-01';
+timestamp_ntz '2020-01-01 1:2:3'; x'1f'; 'it''s'; "a b"; r'\d'; 1e7; 1e6; 123456789.0D; 0.001D;
+0.0001D; 1e10F; 16777217F; 0.1F; 1e-4F; 100D; -1.5D; -5; - 5; -(5); - -a; +a; +5; 1.0; 1.50BD;
+1e2BD; -.5; 9223372036854775807; -9223372036854775808; 9999999999999999999
+""".replace("\n", " ").split(";")
+)
