@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -161,8 +162,12 @@ class Case:
 def _encode(value: Value) -> Any:
     if isinstance(value, Decimal):
         return {"decimal": str(value)}
+    if isinstance(value, datetime):
+        return {"moment": value.isoformat()}
     if isinstance(value, date):
         return {"date": value.isoformat()}
+    if isinstance(value, bytes):
+        return {"bytes": value.hex()}
     return {"double": repr(value)} if isinstance(value, float) else value
 
 
@@ -170,8 +175,16 @@ def _decode(value: Any) -> Value:
     if not isinstance(value, dict):
         return value
     ((kind, text),) = value.items()
-    convert = {"decimal": Decimal, "date": date.fromisoformat, "double": float}[kind]
-    return convert(text)
+    return _DECODED[kind](text)
+
+
+_DECODED: dict[str, Callable[[str], Value]] = {
+    "decimal": Decimal,
+    "double": float,
+    "date": date.fromisoformat,
+    "moment": datetime.fromisoformat,
+    "bytes": bytes.fromhex,
+}
 
 
 def to_json(case: Case) -> str:

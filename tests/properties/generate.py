@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from tests.properties.cases import Case, JoinClause, QueryCase, Select, TableCase
 from tests.properties.data import in_deliveries, random_tables, with_withdrawals, without_nan
+from tests.properties.typed import retyped, typed_query
 
 NUMBERS, ALL = ("k", "n", "m", "x"), ("k", "g", "n", "m", "x", "d")
 EXACT = ("k", "g", "n", "m", "d")
@@ -29,6 +30,8 @@ def random_case(seed: int, family: str = "", *, for_sail: bool = False) -> Case:
     tables = random_tables(rng, rng.choice((1, 2, 2, 3, 3, 4)), runs)
     kind = family or rng.choice(tuple(KINDS))
     query = (KINDS | APART)[kind](rng, sorted(tables))
+    if kind == "typed":
+        tables = retyped(rng, tables)
     if for_sail:
         query = replace(query, combine=query.combine.replace("INTERSECT ALL", "INTERSECT"))
         if "min(" in query.sql or "max(" in query.sql:
@@ -716,10 +719,10 @@ APART: dict[str, Callable[[random.Random, list[str]], QueryCase]] = {
     "partners": _kind_partners, "ranked": _kind_ranked, "structs": _kind_structs,
     "exploded": _kind_exploded, "counted": _kind_counted, "changed": _kind_changed,
     "chosen": _kind_chosen,
-    "turned": _kind_turned, "worded": _kind_worded,
+    "turned": _kind_turned, "worded": _kind_worded, "typed": typed_query,
 }  # fmt: skip
 """Kinds that are only there by name, so that the cases of the others keep their seeds."""
 NESTED = ("structs", "exploded")
 """Kinds over nested values."""
-NOT_ON_SAIL = (*NESTED, "counted", "chosen", "turned", "worded")
+NOT_ON_SAIL = (*NESTED, "counted", "chosen", "turned", "worded", "typed")
 """Kinds of which Sail does not read all that Spark does, or not as it does."""
