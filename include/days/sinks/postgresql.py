@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _NOTES = "forerun_published"
+_LONGEST_NAME = 63
+"""Bytes of a name, as PostgreSQL is built (``NAMEDATALEN``)."""
 
 
 class PostgresqlSink:
@@ -97,6 +99,7 @@ class PostgresqlSink:
                 "rows bigint, published_at timestamptz, PRIMARY KEY (relation, owner, day))"
             )
         if not _is_there(cursor, self._table):
+            _check_names(self._sink, data)
             columns = ", ".join(f"{quoted(f.name)} {_type_of(self._sink, f)}" for f in data.schema)
             cursor.execute(f"CREATE TABLE {self._table} ({columns})")
         cursor.execute(f"SELECT * FROM {self._table} LIMIT 0")
@@ -114,6 +117,17 @@ class PostgresqlSink:
             with opened.cursor() as cursor:
                 yield cursor
             opened.commit()
+
+
+def _check_names(sink: PostgresqlTable, data: pa.Table) -> None:
+    """Refuse names that PostgreSQL would cut, after which no later day has the table's columns."""
+    for name in data.column_names:
+        if (size := len(name.encode())) > _LONGEST_NAME:
+            raise SinkError(
+                f"{sink.path}: a column has a name of {size} bytes, of which PostgreSQL keeps "
+                f"{_LONGEST_NAME}: {name}",
+                hint="Name it with AS in the query.",
+            )
 
 
 def _is_there(cursor: Any, relation: str) -> bool:

@@ -251,6 +251,17 @@ def test_a_table_that_was_lost_is_filled_again(tmp_path: Path) -> None:
     assert [row[:2] for row in place.rows()] == [(1, 2)]
 
 
+def test_a_name_that_postgresql_would_cut_is_refused(warehouse: Database) -> None:
+    """Such as that of a window without an alias."""
+    place = _postgresql(warehouse)
+    with pytest.raises(SinkError, match="a name of 64 bytes") as caught:
+        publish_rows(place.sink, said(), pa.table({"k": [1], "ä" * 32: [1]}))
+    assert "AS" in caught.value.hint
+    publish_rows(place.sink, said(), pa.table({"k": [1], "v" * 63: [1]}))
+    publish_rows(place.sink, said(generation=2), pa.table({"k": [2], "v" * 63: [1]}))
+    assert place.rows() == held((2, 1))
+
+
 def test_two_reports_do_not_share_days_of_a_table(warehouse: Database) -> None:
     place = _postgresql(warehouse)
     publish_rows(place.sink, said(), ROWS)
