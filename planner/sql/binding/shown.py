@@ -10,11 +10,11 @@ from sqlglot import exp
 
 from forerun.planner.algebra.aggregates.functions import canonical, is_aggregate
 from forerun.planner.algebra.aggregates.shown import ORDERED, Ordered
-from forerun.planner.algebra.functions import OWN_FRAMES, UP_TO_PEERS, WHOLE_PARTITION
 from forerun.planner.algebra.type_kinds import kind_of
 from forerun.planner.algebra.types import UNKNOWN
 from forerun.planner.sql.binding.shown_calls import VARIABLE, call_text
 from forerun.planner.sql.binding.shown_constants import floating, length_of_time, typed
+from forerun.planner.sql.binding.shown_windows import keys_text, window_text
 from forerun.planner.sql.syntax.parser import IS_NOT, LITERAL, WRITTEN
 
 PATH = "path"
@@ -27,8 +27,6 @@ CONSTANT = "constant"
 """The mark of a number or a length of time that is bound: it as a constant."""
 OUTER_COLUMN = "outer column"
 """The mark of a column of an enclosing query."""
-CAST_BOUND = "cast bound"
-"""The mark of a bound of a frame that Spark casts to the type of the key."""
 CASTS = {
     "boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "date",
     "timestamp", "decimal", "binary",
@@ -107,70 +105,12 @@ def _interval(node: exp.Expr) -> str:
     return str(node.sql(dialect="spark")) if length is None else length_of_time(length)
 
 
-def _window(node: exp.Expr) -> str:
-    """Return a function over a window with its whole frame, which Spark shows."""
-    call = node.this
-    while isinstance(call, exp.IgnoreNulls | exp.RespectNulls):
-        call = call.this
-    name = str(call.this).lower() if isinstance(call, exp.Anonymous) else ""
-    spec = _named_window(node)
-    partition, order = spec.args.get("partition_by"), spec.args.get("order")
-    parts = [f"PARTITION BY {_all(partition)}"] if partition else []
-    if order is not None:
-        parts.append(f"ORDER BY {', '.join(map(_sorted, order.expressions))}")
-    parts.append(_frame(spec.args.get("spec"), name, call, ordered=order is not None))
-    return f"{shown(node.this)} OVER ({' '.join(parts)})"
-
-
 def _skipping(node: exp.Expr) -> str:
     """Return a function with IGNORE NULLS, of which Spark forgets how it was written."""
     name, text = str(node.this.this).lower(), shown(node.this)
     if is_aggregate(name):
         return canonical(name) + text.removeprefix(name)
     return f"{text} ignore nulls" if name == "nth_value" else text
-
-
-def _named_window(node: exp.Expr) -> exp.Expr:
-    """Return the PARTITION BY, ORDER BY and frame of a window, which WINDOW may have."""
-    alias, block = node.args.get("alias"), node.find_ancestor(exp.Select)
-    if alias is None or block is None:
-        return node
-    named = block.args.get("windows") or ()
-    return next((one for one in named if one.name.lower() == alias.name.lower()), node)
-
-
-def _sorted(item: exp.Expr) -> str:
-    descends = bool(item.args.get("desc"))
-    first = item.args.get("nulls_first")
-    nulls = "FIRST" if (not descends if first is None else first) else "LAST"
-    return f"{shown(item.this)} {'DESC' if descends else 'ASC'} NULLS {nulls}"
-
-
-def _frame(spec: exp.Expr | None, name: str, call: exp.Expr, *, ordered: bool) -> str:
-    if spec is not None:
-        ends = [_bound(spec, end) for end in ("start", "end")]
-        first, last = ends if spec.args.get("end") else (ends[0], "CURRENT ROW")
-        return f"{str(spec.args.get('kind') or 'ROWS').upper()} BETWEEN {first} AND {last}"
-    if name in OWN_FRAMES:
-        return OWN_FRAMES[name] or _at_distance(call, name)
-    return UP_TO_PEERS if ordered else WHOLE_PARTITION
-
-
-def _bound(spec: exp.Expr, end: str) -> str:
-    value, side = spec.args.get(end), spec.args.get(f"{end}_side")
-    if not isinstance(value, exp.Expr):
-        return f"{value} {side}" if side else str(value)
-    if side == "PRECEDING" and value.meta.get(CAST_BOUND):
-        return f"(- {shown(value)}) FOLLOWING"
-    return f"{shown(value)} {side}"
-
-
-def _at_distance(call: exp.Expr, name: str) -> str:
-    """Return the frame of lag and lead."""
-    by = shown(call.expressions[1]) if len(call.expressions) > 1 else "1"
-    if name == "lag":
-        by = by.removeprefix("-") if by.startswith("-") else f"-{by}"
-    return f"ROWS BETWEEN {by} FOLLOWING AND {by} FOLLOWING"
 
 
 def _all(nodes: Iterable[exp.Expr]) -> str:
@@ -258,6 +198,11 @@ def _ilike(node: exp.Expr) -> str:
     return _several(node, f"lower({shown(node.this)})")
 
 
+def _escape(node: exp.Expr) -> str:
+    text, mark = shown(node.this), f" ESCAPE '{node.expression.name}'"
+    return f"{text[:-1]}{mark})" if node.this.args.get("negate") else f"{text}{mark}"
+
+
 def _several(node: exp.Expr, value: str) -> str:
     """Return LIKE with ANY or ALL, which is a function of its own where patterns are constants."""
     patterns = node.expression
@@ -301,7 +246,7 @@ def _within_group(node: exp.Expr) -> str:
     call, keys = node.this, node.expression.expressions
     name = canonical(str(call.this).lower())
     shows = ORDERED.get(name, Ordered.KEYS)
-    text = ", ".join(map(_sorted, keys))
+    text = keys_text(keys, shown)
     if shows is not Ordered.KEYS:
         descends = bool(keys[0].args.get("desc")) != (shows is Ordered.OTHER_WAY)
         text = f"{shown(keys[0].this)}{' DESC' if descends else ''}"
@@ -321,7 +266,8 @@ def _argument(node: exp.Expr) -> str:
 
 def _negative(node: exp.Expr) -> str:
     if isinstance(node.this, exp.Literal):
-        return f"-{shown(node.this)}"
+        text = shown(node.this)
+        return text if text == "0" else f"-{text}"
     return f"(- {shown(node.this)})"
 
 
@@ -369,7 +315,7 @@ _WAYS: dict[type[exp.Expr], Callable[[exp.Expr], str]] = {
     exp.ILike: _ilike,
     exp.HexString: lambda node: f"X'{node.name.upper()}'",
     exp.RegexpLike: lambda node: f"RLIKE({_all((node.this, node.expression))})",
-    exp.Escape: lambda node: f"{shown(node.this)} ESCAPE '{node.expression.name}'",
+    exp.Escape: _escape,
     exp.DPipe: lambda node: f"concat({_all((node.this, node.expression))})",
     exp.If: lambda node: f"(IF({_all((node.this, node.args['true'], node.args['false']))}))",
     exp.Case: _case,
@@ -391,6 +337,6 @@ _WAYS: dict[type[exp.Expr], Callable[[exp.Expr], str]] = {
     exp.CurrentTimestamp: lambda _: "current_timestamp()",
     exp.JSONExtract: _variant,
     exp.Interval: _interval,
-    exp.Window: _window,
+    exp.Window: lambda node: window_text(node, shown),
 }
 """How Spark writes an expression in the name of a column, by its kind (``toPrettySQL``)."""

@@ -12,7 +12,7 @@ from forerun.planner.algebra.types import Column, DataType
 from forerun.planner.sql.binding.binder import Binder
 from forerun.planner.sql.binding.calls import require_fit
 from forerun.planner.sql.binding.identifiers import internal_name
-from forerun.planner.sql.binding.shown import CAST_BOUND
+from forerun.planner.sql.binding.shown_windows import CAST_BOUND
 from forerun.planner.sql.query_block.conditions import SUBQUERIES
 from forerun.planner.sql.query_block.grouping import call_name
 from forerun.planner.sql.query_block.window_rules import (

@@ -11,6 +11,7 @@ int(a); bigint(a + 1); date(g); cast(max(a) as string); max(cast(a as bigint)); 
 date '2026-01-01'; case when a > 1 then b else 0 end; case a when 1 then 'x' end; if(a > 1, b, 0);
 a in (1, 2); a not in (1, 2); a between 1 and 2; a not between 1 and 2; a is null; a is not null;
 c like 'a%'; c not like 'a%'; c ilike 'a%'; c rlike 'a'; c like 'a!%' escape '!';
+c not like 'a!%' escape '!'; -0; -0.0D;
 a is distinct from 1; a <> 1; (a > 1) is true; not a > 1; not a is null; a & 1; a || c || 'y';
 substring(c from 1 for 2); substr(c, 1, 2); trim(both 'x' from c); trim(leading from c);
 position('a' in c); extract(YEAR from f); true; null; count(*); count(distinct a, b);
