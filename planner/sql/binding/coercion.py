@@ -6,7 +6,7 @@ Sources: Spark's AnsiTypeCoercion, DecimalPrecision and DecimalType, whose answe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 
 from forerun.planner.algebra.functions import decimal_result, widest_decimal
@@ -210,13 +210,32 @@ def _named_as(value: Scalar, like: DataType) -> Scalar:
 
 
 def _is_compared(left: DataType, right: DataType) -> bool:
-    """Maps are never equal, wherever they are nested; and no text is anything else inside of nested
-    values, as it is outside of them."""
-    names = left.name, right.name
-    if any("MAP<" in name for name in names):
+    """Maps are never equal, wherever they are nested; and inside of nested values no text and no
+    DECIMAL is compared with anything else, as it is outside of them."""
+    if any("MAP<" in type_.name for type_ in (left, right)):
         return False
-    same = left == right or NULL in (left, right) or not is_nested(left)
-    return same or not any("STRING" in name for name in names)
+    if left == right or NULL in (left, right) or not is_nested(left):
+        return True
+    return all(
+        one == other or NULL in (one, other) or not _AS_THEY_ARE & {one.name, other.name}
+        for one, other in _parts_side_by_side(left, right)
+    )
+
+
+_AS_THEY_ARE = frozenset({"STRING", "DECIMAL"})
+"""Types of parts of nested values that a comparison casts to no other."""
+
+
+def _parts_side_by_side(left: DataType, right: DataType) -> Iterator[tuple[DataType, DataType]]:
+    """Yield the types that are not nested, of one value and of the other."""
+    kind = kind_of(left)
+    if kind == kind_of(right) == "a":
+        yield from _parts_side_by_side(element_type(left), element_type(right))
+    elif kind == kind_of(right) == "r":
+        for (_, one), (_, other) in zip(struct_fields(left), struct_fields(right), strict=False):
+            yield from _parts_side_by_side(one, other)
+    else:
+        yield left, right
 
 
 def _literal_digits(value: Scalar, other: DataType) -> Scalar:
