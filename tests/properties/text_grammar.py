@@ -175,7 +175,7 @@ class Texts:
     def joined(self, depth: int) -> str:
         on = self.one_of((
             "ON t.a = u.a", "ON t.a = u.c AND t.s = u.s", "USING (a)", "ON t.k > u.c OR x", "ON true",
-            "USING (a, s)", "", "ON t.a = u.a AND u.z", "ON t.d = u.s", "ON u.c", "USING (k)",
+            "USING (a, s)", "", "USING (s)", "USING (d, a)", "ON t.a = u.a AND u.z", "ON t.d = u.s", "ON u.c", "USING (k)",
         ))  # fmt: skip
         kind = self.one_of((
             "JOIN", "LEFT JOIN", "RIGHT OUTER JOIN", "FULL JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN",
@@ -184,7 +184,8 @@ class Texts:
         ))  # fmt: skip
         what = self.one_of((
             "t.a", "*", "t.*, u.c", "a", "s", "u.n + t.m", "count(*)", "u.w", "u.p, t.x", "U.f",
-            "t.d, u.d", "w[0]", "p['x']", "size(w)", "o",
+            "t.d, u.d", "w[0]", "p['x']", "size(w)", "o", "u.*", "u.*, t.b", "hash(t.*)", "* EXCEPT (a)",
+            "xxhash64(u.a, t.*), s", "struct(t.*).b", "t.s, u.s, s", "*, u.*", "t.* EXCEPT (k), a", "COUNT(t.*)",
         ))  # fmt: skip
         on = (
             "" if kind in (",", "CROSS JOIN", "NATURAL JOIN") and self.chance.random() < 0.9 else on

@@ -127,6 +127,10 @@ def _of(
     for name, part in dropped.items():
         if name not in {known.lower() for known in names}:
             raise text.unknown(part, kind, part.name, names)
+        meant = {one.column for one in found if isinstance(one, Field) and one.name.lower() == name}
+        if len(meant) > 1:
+            hint = "leave it out of the star of its table: t.* EXCEPT (...)"
+            raise text.error(part, f"column {part.name} is ambiguous", hint)
     columns = []
     for name, one in zip(names, found, strict=True):
         if name.lower() in dropped:
