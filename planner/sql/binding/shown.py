@@ -215,8 +215,8 @@ def _several(node: exp.Expr, value: str) -> str:
     return reduce(lambda one, other: f"({one} {'AND' if every else 'OR'} {other})", each)
 
 
-def _call(node: exp.Expr) -> str:
-    args, name = node.expressions, str(node.this).lower()
+def _call(node: exp.Expr, name: str = "") -> str:
+    args, name = node.expressions, name or str(node.this).lower()
     if (cast := called_as(node)) is not None:
         return shown(cast)
     if sign := node.meta.get(WRITTEN):
@@ -250,8 +250,7 @@ def _within_group(node: exp.Expr) -> str:
     if shows is not Ordered.KEYS:
         descends = bool(keys[0].args.get("desc")) != (shows is Ordered.OTHER_WAY)
         text = f"{shown(keys[0].this)}{' DESC' if descends else ''}"
-    called = _call(exp.Anonymous(this=name, expressions=call.expressions))
-    return f"{called} WITHIN GROUP (ORDER BY {text})"
+    return f"{_call(call, name)} WITHIN GROUP (ORDER BY {text})"
 
 
 def _lambda(node: exp.Expr) -> str:
