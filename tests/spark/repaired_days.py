@@ -23,7 +23,6 @@ from forerun.include.runs.exact_engines import settings_on
 from forerun.include.runs.prepare import publish_result
 from forerun.include.runs.stored_plan import StoredPlan
 from forerun.include.stores.opening import open_store
-from forerun.planner.cost.prices import SPARK
 from forerun.planner.request import Settings
 from forerun.spark_jobs.engine import Engine
 from forerun.spark_jobs.executor import execute
@@ -78,7 +77,7 @@ class RepairedDay(StoredDay):
         settings = Settings(
             temporal="early" if self.forced else "cost",
             buckets=2,
-            prices=replace(SPARK, buckets=self.engine.has_buckets),
+            prices=replace(self.prices, buckets=self.engine.has_buckets),
             **effort(self.case),
         )
         if self.repaired_by is not None:

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from forerun.include.days.handle import Day
+from forerun.include.engines import ENGINES
 from forerun.include.reports.spec import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
 from forerun.include.runs import day_request
 from forerun.include.runs import prepare as days
@@ -30,6 +31,7 @@ from forerun.include.stores.opening import open_store
 from forerun.include.stores.store import Store
 from forerun.planner.algebra.types import parse_type
 from forerun.planner.contract import ColumnSpec
+from forerun.planner.cost.prices import SPARK, Prices
 from forerun.planner.request import Settings, Source, TimePoint
 from forerun.spark_jobs.engine import Engine
 from forerun.spark_jobs.executor import execute
@@ -109,7 +111,7 @@ class StoredDay:
             for at in range(1, runs + 1)
         )
         early = "early" if self.case.early else "cost"
-        settings = Settings(temporal=early, buckets=2, **effort(self.case))
+        settings = Settings(temporal=early, buckets=2, prices=self.prices, **effort(self.case))
         said = {name: table.said for name, table in self.case.tables.items()}
         with mock.patch.object(day_request, "to_source", partial(pretended, said=said)):
             prepared = days.prepare_run(
@@ -121,6 +123,12 @@ class StoredDay:
         commit = execute(self.engine_of(prepared), StoredPlan.read(prepared.plan_uri), f"a{run}")
         assert commit.attempt == f"a{run}"
         return prepared, commit
+
+    @property
+    def prices(self) -> Prices:
+        """Those of Spark, and what stages have to be written around on the engine that runs them,
+        which is said of an engine alone (:mod:`forerun.planner.cost.flaws`)."""
+        return replace(SPARK, flaws=ENGINES[self.engine.name].prices.flaws)
 
     def engine_of(self, prepared: days.PreparedRun) -> Engine:
         """The engine that a run was planned for."""
