@@ -141,8 +141,8 @@ def _names(arguments: list[exp.Expr], bound: tuple[Scalar, ...]) -> list[str]:
     """The names that Spark gives values: of a column or a field as the text spells it, an alias;
     none of anything else."""
     found = []
-    for argument, value in zip(arguments, bound, strict=True):
-        shown = ""
+    for written, value in zip(arguments, bound, strict=True):
+        shown, argument = "", written.unnest()
         if isinstance(argument, exp.Alias | exp.Column):
             shown = argument.alias_or_name
         elif isinstance(value, Call) and value.name == FIELD and kind_of(value.args[0].type) == "r":
