@@ -98,8 +98,23 @@ FRONT = (
     ),
     Mutation(
         "names: a cast of a column is called by its text", "planner/sql/binding/identifiers.py",
-        "_own_name(node) or _own_name(_cast(node)) or _pretty(node)",
-        "_own_name(node) or _pretty(node)", suite=("tests/planner/sql",),
+        "own_name(node) or own_name(_cast(node)) or shown(node)",
+        "own_name(node) or shown(node)", suite=("tests/planner/sql",),
+    ),
+    Mutation(
+        "names: moments are added without types", "planner/sql/query_block/select.py",
+        "                item.name = output_name(item.node)\n", "                pass\n",
+        suite=("tests/planner/sql/test_golden_algebra.py",),
+    ),
+    Mutation(
+        "windows: a frame is kept as it is written", "planner/sql/syntax/parser.py",
+        '"side": side.upper()}', '"side": side}', suite=("tests/planner/sql/test_letters.py",),
+    ),
+    Mutation(
+        "joins: a star begins with what USING leaves",
+        "planner/sql/query_block/from_clause.py",
+        "(*now_hidden, *before, *merged, *after)", "(*merged, *after, *now_hidden, *before)",
+        suite=("tests/planner/sql/test_golden_algebra.py",),
     ),
     Mutation(
         "names: a name of two output columns is the first one",
