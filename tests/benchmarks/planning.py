@@ -23,7 +23,8 @@ from forerun.planner.algebra.relational import Join, walk
 from forerun.planner.api import plan
 from forerun.planner.request import PlanRequest, Source, TimePoint
 from forerun.planner.rules.normalize.driver import normalize
-from forerun.planner.sql.frontend import read_query
+from forerun.planner.sql import frontend
+from forerun.planner.sql.frontend import Query, read_query
 from forerun.planner.tvr.signed import ColumnIds
 from tests.benchmarks import tpcds
 from tests.benchmarks.driver import Benchmark, Cell, Figures, Found, table
@@ -71,11 +72,11 @@ def measure(task: Task, count: int, repeat: int) -> Figures:
         report=re.sub(r"\W", "_", task.name), sql=task.sql, sources=task.sources,
         points=points(count),
     )  # fmt: skip
-    read, query = timed(lambda: read_query(task.sql, task.sources), repeat)
+    read, query = timed(lambda: read_anew(task), repeat)
     normalized, relation = timed(
         lambda: normalize(query.relation, task.sources, ColumnIds(query.last_id)), repeat
     )
-    whole, found = timed(lambda: plan(request), repeat)
+    whole, found = timed(lambda: (read_anew(task), plan(request))[1], repeat)
     return {
         "suite": task.suite,
         "read": read,
@@ -85,6 +86,12 @@ def measure(task: Task, count: int, repeat: int) -> Figures:
         "method": found.plan.method,
         "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     }
+
+
+def read_anew(task: Task) -> Query:
+    """Read a text that the process may remember, as a planner that starts does."""
+    frontend._read.cache_clear()
+    return read_query(task.sql, task.sources)
 
 
 def timed(work: Callable[[], T], repeat: int = 1) -> tuple[float, T]:
