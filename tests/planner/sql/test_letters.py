@@ -6,7 +6,6 @@ import re
 
 import pytest
 
-from forerun.planner.errors import ForerunError
 from forerun.planner.sql.frontend import read_query
 from forerun.planner.sql.printing.printer import to_sql
 from tests.datadriven import Block
@@ -20,19 +19,16 @@ ONE_CASE = "COUNT(q.*)"
 """Spark takes it in capitals alone."""
 
 
-@pytest.mark.parametrize("block", CONSTRUCTS)
+@pytest.mark.parametrize(
+    "block", [one for one in CONSTRUCTS if ONE_CASE not in one.values[0].input]
+)
 def test_a_query_in_capitals_is_the_query_in_small_letters(block: Block) -> None:
     """But for how columns and fields are called, which stands in quotes of ours."""
-    if ONE_CASE in block.input:
-        return
     small, capitals = folded(block.input, str.lower), folded(block.input, str.upper)
     assert _read(small) == _read(capitals)
 
 
 def _read(text: str) -> str:
-    try:
-        query = read_query(text, tables.SOURCES)
-    except ForerunError as error:
-        return error.code
+    query = read_query(text, tables.SOURCES)
     printed = to_sql(query.relation, names=query.names)
     return _CALLED.sub("", _QUOTED.sub(lambda name: name[0].lower(), printed))
