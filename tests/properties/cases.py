@@ -138,7 +138,7 @@ class Case:
     without the rules that are ``off``. ``state_budget``: the most bytes that may be kept.
     ``effort``: budgets of the search by their names in the settings, where not the usual ones.
     ``complete``: the tables of which it is forecast, rightly or not, that they are complete from a
-    run on, with this run."""
+    run on, with this run. ``time_zone``: that of the session."""
 
     name: str
     tables: dict[str, TableCase]
@@ -150,6 +150,7 @@ class Case:
     state_budget: int | None = None
     effort: tuple[tuple[str, int], ...] = ()
     complete: tuple[tuple[str, int], ...] = ()
+    time_zone: str = "UTC"
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -211,6 +212,7 @@ def to_json(case: Case) -> str:
         "state_budget": case.state_budget,
         "effort": case.effort,
         "complete": case.complete,
+        "time_zone": case.time_zone,
         "tables": tables,
         "query": asdict(case.query),
     }
@@ -249,6 +251,7 @@ def from_json(text: str) -> Case:
         raw.get("state_budget"),
         tuple((name, most) for name, most in raw.get("effort", ())),
         tuple((name, run) for name, run in raw.get("complete", ())),
+        raw.get("time_zone", "UTC"),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 from unittest import mock
@@ -19,12 +19,12 @@ from forerun.planner.algebra.relational import Relation, Scan, StateRead, Versio
 from forerun.planner.algebra.type_kinds import is_nested, kind_of
 from forerun.planner.algebra.types import parse_type
 from forerun.planner.cost.prices import SPARK
-from forerun.planner.request import Source, SourceColumn
+from forerun.planner.request import TIME_ZONE, Source, SourceColumn
 from forerun.planner.sql.frontend import read_query
 from forerun.planner.sql.printing import printer
 from forerun.planner.stages import build, small_sides
 from tests.oracles.interpreter import FamilyData, Inputs, SourceData, evaluate
-from tests.oracles.values import Row
+from tests.oracles.values import NotInterpretedError, Row
 from tests.properties.nested_rows import as_text, as_tuples, for_arrow
 
 _ARROW = {
@@ -60,6 +60,20 @@ def _values(columns: tuple[tuple[str, str], ...], rows: list[Row]) -> str:
     return f"SELECT * FROM VALUES ({'), ('.join(lines)}) AS v({names})"
 
 
+@contextmanager
+def _in_zone(session: Any, zone: str) -> Iterator[None]:
+    """A session whose clock is that of this time zone, and afterwards what it was before."""
+    before = session.conf.get(TIME_ZONE)
+    if zone == before:  # not a message for each day
+        yield
+        return
+    session.conf.set(TIME_ZONE, zone)
+    try:
+        yield
+    finally:
+        session.conf.set(TIME_ZONE, before)
+
+
 class PlainSparkEngine:
     """A session of Spark itself; tables are bound as VALUES, which it reads without a job."""
 
@@ -80,6 +94,9 @@ class PlainSparkEngine:
     def query(self, sql: str) -> list[Row]:
         return _rows(self._session.sql(sql).toArrow())
 
+    def in_zone(self, zone: str) -> AbstractContextManager[None]:
+        return _in_zone(self._session, zone)
+
 
 class PlainSailEngine:
     """A session of Sail, over Spark Connect.
@@ -91,7 +108,7 @@ class PlainSailEngine:
     prices = replace(SPARK, flaws=SAIL.flaws)
 
     def __init__(self, session: Any) -> None:
-        self._client = session.client
+        self._session, self._client = session, session.client
         self._bound: dict[str, tuple[tuple[tuple[str, str], ...], list[Row]]] = {}
 
     def bind(self, name: str, columns: tuple[tuple[str, str], ...], rows: list[Row]) -> None:
@@ -105,6 +122,9 @@ class PlainSailEngine:
             # Very seldom, Sail answers without a single batch, not even an empty one; asked again,
             # it does not.
             return _rows(self._fetched(plan))
+
+    def in_zone(self, zone: str) -> AbstractContextManager[None]:
+        return _in_zone(self._session, zone)
 
     def _plan(self, sql: str) -> proto.Plan:
         plan = proto.Plan()
@@ -168,6 +188,11 @@ class InterpreterEngine:
     """
 
     prices = SPARK
+
+    def in_zone(self, zone: str) -> AbstractContextManager[None]:
+        if zone != "UTC":
+            raise NotInterpretedError(f"the clock of {zone}")
+        return nullcontext()
 
     def __init__(self) -> None:
         self._sources: dict[str, Source] = {}

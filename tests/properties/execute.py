@@ -8,6 +8,7 @@ kept can be checked too, not only through the result.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -37,6 +38,7 @@ class Engine(Protocol):
 
     def bind(self, name: str, columns: Columns, rows: list[Row]) -> None: ...
     def query(self, sql: str) -> list[Row]: ...
+    def in_zone(self, zone: str) -> AbstractContextManager[None]: ...
     @property
     def prices(self) -> Prices: ...
 
@@ -164,40 +166,41 @@ def run_case(
     and optionally what the engine says of the user's text with what ``oracle`` says. ``planned``
     plans, or knows plans already.
     """
-    day = Day()
-    kept = rows = states = 0
-    expected = expected_rows(case, engine, case.runs)
-    early_results = 0
-    judged = oracle is not None and agrees(case, expected, oracle)
-    for run in range(1, case.runs + 1):
-        if every_time_point and run < case.runs:
-            as_last = planned(
-                request_of(case, run, run, day, case.early, prices=engine.prices)
-            ).plan
-            # First the text as written: what the engine refuses there says nothing of the plan.
-            wanted = expected_rows(case, engine, run)
-            check_rows(case, wanted, run_stages(as_last, case, engine, day.copy()))
-        early = run < case.runs and run in problem.results_at
-        so_far = expected_rows(case, engine, run) if early else expected
-        request = request_of(case, run, case.runs, day, case.early, problem, engine.prices)
-        result = planned(request)
-        check_costs(result.plan, request)
-        found = run_stages(result.plan, case, engine, day)
-        if judge_kept:
-            counted = check_kept(case, result, day.partitions)
-            rows, states = rows + counted[0], states + counted[1]
-        if early or run == case.runs:
-            check_rows(case, so_far, found)
-            early_results += early
-        elif found is not None:
-            raise AssertionError(f"run {run} gives a result that nobody asked for")
-        if run < case.runs and result.plan.run.opened:
-            families = _written(result)
-            kept += len(families)
-            same = unchanged(case, day.base, run)
-            day.committed.append(Committed(index=run, families=families, unchanged=same))
-    batch = result.plan.method != "incremental"
-    return Outcome(kept, batch, rows, states, judged, early_results)
+    with engine.in_zone(case.time_zone):
+        day = Day()
+        kept = rows = states = 0
+        expected = expected_rows(case, engine, case.runs)
+        early_results = 0
+        judged = oracle is not None and agrees(case, expected, oracle)
+        for run in range(1, case.runs + 1):
+            if every_time_point and run < case.runs:
+                as_last = planned(
+                    request_of(case, run, run, day, case.early, prices=engine.prices)
+                ).plan
+                # First the text as written: what the engine refuses there says nothing of the plan.
+                wanted = expected_rows(case, engine, run)
+                check_rows(case, wanted, run_stages(as_last, case, engine, day.copy()))
+            early = run < case.runs and run in problem.results_at
+            so_far = expected_rows(case, engine, run) if early else expected
+            request = request_of(case, run, case.runs, day, case.early, problem, engine.prices)
+            result = planned(request)
+            check_costs(result.plan, request)
+            found = run_stages(result.plan, case, engine, day)
+            if judge_kept:
+                counted = check_kept(case, result, day.partitions)
+                rows, states = rows + counted[0], states + counted[1]
+            if early or run == case.runs:
+                check_rows(case, so_far, found)
+                early_results += early
+            elif found is not None:
+                raise AssertionError(f"run {run} gives a result that nobody asked for")
+            if run < case.runs and result.plan.run.opened:
+                families = _written(result)
+                kept += len(families)
+                same = unchanged(case, day.base, run)
+                day.committed.append(Committed(index=run, families=families, unchanged=same))
+        batch = result.plan.method != "incremental"
+        return Outcome(kept, batch, rows, states, judged, early_results)
 
 
 def _written(result: PlanResult) -> tuple[Family, ...]:

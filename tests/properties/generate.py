@@ -13,6 +13,7 @@ from dataclasses import replace
 from tests.properties.cases import Case, JoinClause, QueryCase, Select, TableCase
 from tests.properties.data import in_deliveries, random_tables, with_withdrawals, without_nan
 from tests.properties.typed import retyped, typed_query
+from tests.properties.zoned import zoned, zoned_query
 
 NUMBERS, ALL = ("k", "n", "m", "x"), ("k", "g", "n", "m", "x", "d")
 EXACT = ("k", "g", "n", "m", "d")
@@ -32,13 +33,16 @@ def random_case(seed: int, family: str = "", *, for_sail: bool = False) -> Case:
     query = (KINDS | APART)[kind](rng, sorted(tables))
     if kind == "typed":
         tables = retyped(rng, tables)
+    zone = "UTC"
+    if kind == "zoned":
+        zone, tables = zoned(rng, tables)
     if for_sail:
         query = replace(query, combine=query.combine.replace("INTERSECT ALL", "INTERSECT"))
         if "min(" in query.sql or "max(" in query.sql:
             tables = {name: without_nan(table) for name, table in tables.items()}
     few = runs if seed % 4 == 1 else min(runs, _most_runs(query))
     tables = {name: in_deliveries(table, few) for name, table in tables.items()}
-    return Case(f"{kind}-{seed}", tables, query, few, early=rng.random() < 0.5)
+    return Case(f"{kind}-{seed}", tables, query, few, early=rng.random() < 0.5, time_zone=zone)
 
 
 def _most_runs(query: QueryCase) -> int:
@@ -720,9 +724,10 @@ APART: dict[str, Callable[[random.Random, list[str]], QueryCase]] = {
     "exploded": _kind_exploded, "counted": _kind_counted, "changed": _kind_changed,
     "chosen": _kind_chosen,
     "turned": _kind_turned, "worded": _kind_worded, "typed": typed_query,
+    "zoned": zoned_query,
 }  # fmt: skip
 """Kinds that are only there by name, so that the cases of the others keep their seeds."""
 NESTED = ("structs", "exploded")
 """Kinds over nested values."""
-NOT_ON_SAIL = (*NESTED, "counted", "chosen", "turned", "worded", "typed")
+NOT_ON_SAIL = (*NESTED, "counted", "chosen", "turned", "worded", "typed", "zoned")
 """Kinds of which Sail does not read all that Spark does, or not as it does."""

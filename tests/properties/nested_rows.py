@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from forerun.planner.algebra.nested import element_type, map_types, struct_fields
@@ -12,12 +12,14 @@ from forerun.planner.algebra.types import DataType
 
 def as_tuples(value: Any) -> Any:
     """Return a value of Arrow as the interpreter has it: structs come as dicts, arrays as lists,
-    maps as lists of pairs; moments with a time zone."""
+    maps as lists of pairs; instants in the time zone of the session."""
     if isinstance(value, dict):
         return tuple(as_tuples(field) for field in value.values())
     if isinstance(value, list | tuple):
         return tuple(as_tuples(one) for one in value)
-    return value.replace(tzinfo=None) if isinstance(value, datetime) else value
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone(UTC).replace(tzinfo=None)
+    return value
 
 
 def for_arrow(value: Any, type_: DataType) -> Any:
@@ -56,7 +58,8 @@ def as_text(value: Any, type_: DataType) -> str:
     elif kind == "x":
         made = f"X'{bytes(value).hex()}'"
     else:
-        made = "'" + str(value).replace("'", "\\'") + "'"
+        instant = "Z" if type_.name == "TIMESTAMP" else ""
+        made = "'" + str(value).replace("'", "\\'") + instant + "'"
         if type_.name == "STRING":
             return made
     return f"CAST({made} AS {type_.sql})"

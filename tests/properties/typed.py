@@ -47,7 +47,7 @@ def retyped(rng: random.Random, tables: dict[str, TableCase]) -> dict[str, Table
         new = list(old)
         for name, type_ in types.items():
             value = old[_PLACE[name]]
-            new[_PLACE[name]] = None if value is None else _TYPES[type_](_number(value))
+            new[_PLACE[name]] = None if value is None else _TYPES[type_](number_of(value))
         return tuple(new)
 
     def parts(old: tuple[tuple[Row, ...], ...]) -> tuple[tuple[Row, ...], ...]:
@@ -65,7 +65,7 @@ def retyped(rng: random.Random, tables: dict[str, TableCase]) -> dict[str, Table
     }
 
 
-def _number(value: Value) -> int:
+def number_of(value: Value) -> int:
     """One of ten numbers for a value, the same for equal ones."""
     if isinstance(value, date):
         return value.toordinal() % 10

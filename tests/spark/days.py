@@ -40,6 +40,7 @@ from forerun.planner.contract.plan_v1 import WEIGHT_COLUMN
 from forerun.spark_jobs.engine import Engine
 from forerun.spark_jobs.executor import execute
 from tests.oracles.values import Row
+from tests.properties.nested_rows import as_tuples
 
 Sale = tuple[int | None, str | None, int]
 SALES = (
@@ -220,7 +221,8 @@ def rows_of(store: Store, partition: ArtifactPartition) -> list[Row]:
     rows: list[Row] = []
     for file in partition.files:
         data = pa.BufferReader(store.get(f"{partition.folder}/{file.name}"))
-        columns = [column.to_pylist() for column in pq.ParquetFile(data).read().columns]
+        found = pq.ParquetFile(data).read().columns
+        columns = [[as_tuples(value) for value in column.to_pylist()] for column in found]
         rows += zip(*columns, strict=True)
     return rows
 

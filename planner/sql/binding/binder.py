@@ -71,7 +71,8 @@ class Grouping(Protocol):
 @dataclass
 class Binder:
     """``known`` maps sqlglot nodes (by identity) that are already computed to their value: the
-    aggregates and window functions of the block. ``aliases`` are earlier items of the SELECT list.
+    aggregates and window functions of the block. ``aliases`` are earlier items of the SELECT list,
+    None where two have the name.
     """
 
     context: BindContext
@@ -79,7 +80,7 @@ class Binder:
     relation: Relation
     known: dict[int, Scalar] = field(default_factory=dict)
     grouping: Grouping | None = None
-    aliases: Mapping[str, Scalar] = field(default_factory=dict)
+    aliases: Mapping[str, Scalar | None] = field(default_factory=dict)
     prefer_aliases: bool = False
     variables: Mapping[str, Call] = field(default_factory=dict)
     """The variables of the lambdas around what is bound, by their names in lower case."""
@@ -115,7 +116,7 @@ class Binder:
         if self.grouping is None or self._reads_variable(node):
             return None
         if self.prefer_aliases and any(
-            not column.table and column.name.lower() in self.aliases
+            not column.table and self.aliases.get(column.name.lower()) is not None
             for column in node.find_all(exp.Column)
         ):
             return None
@@ -138,6 +139,8 @@ class Binder:
             return self._fields(node, alias, parts[1:])
         found = resolve(self.text, self.scope, node, parts)
         if found is None:
+            if alias is None and parts[0].lower() in self.aliases:
+                raise self.text.error(node, f"{parts[0]} is the name of two columns of the output")
             if alias is None:
                 raise self._unknown(node, parts)
             return self._fields(node, alias, parts[1:])
@@ -184,6 +187,18 @@ class Binder:
             kept = tuple((column, Ref(column)) for column in self.relation.columns)
             self.relation = Project(self.relation, kept + tuple(items))
         return columns
+
+
+def add_alias(aliases: dict[str, Scalar | None], name: str, value: Scalar) -> None:
+    """Note what an output column's name means: nothing where two columns have it, and be they
+    equal; but a column that is passed on twice is one."""
+    name = name.lower()
+    if name not in aliases:
+        aliases[name] = value
+    elif aliases[name] != value or not (
+        isinstance(value, Ref) and value.column.name.lower() == name
+    ):
+        aliases[name] = None
 
 
 def construct_name(node: exp.Expr) -> str:

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from forerun.planner.algebra.aggregates.functions import is_aggregate
 from forerun.planner.algebra.functions import GENERATORS, WINDOW_ONLY, result_type
-from forerun.planner.algebra.nested import FIELD, array_of, element_type, struct_of
+from forerun.planner.algebra.nested import array_of, element_type, struct_of
 from forerun.planner.algebra.scalar import Call, Literal, Scalar, references
 from forerun.planner.algebra.signatures import misfit, numbers
 from forerun.planner.algebra.spark_functions import (
@@ -35,7 +35,7 @@ from forerun.planner.sql.binding.binder import Binder
 from forerun.planner.sql.binding.coercion import arithmetic, cast, compare, unify
 from forerun.planner.sql.binding.going_together import GOING_TOGETHER
 from forerun.planner.sql.binding.lambdas import higher_order
-from forerun.planner.sql.binding.shown import CASTS
+from forerun.planner.sql.binding.shown import CASTS, field_name
 from forerun.planner.sql.syntax.parser import UNIT_FIRST
 
 _QUANTIFIERS = {"some", "any"}
@@ -113,8 +113,8 @@ def _named(arguments: list[exp.Expr], bound: tuple[Scalar, ...]) -> tuple[Scalar
     """The arguments of ``struct`` with their names, of which a stage may have other ones: of what
     has none, ``col`` and its number."""
     pairs = []
-    for number, (name, value) in enumerate(zip(_names(arguments, bound), bound, strict=True), 1):
-        pairs += [Literal(name or f"col{number}", STRING), value]
+    for number, (argument, value) in enumerate(zip(arguments, bound, strict=True), start=1):
+        pairs += [Literal(field_name(argument) or f"col{number}", STRING), value]
     return tuple(pairs)
 
 
@@ -122,7 +122,7 @@ def _zipped(arguments: list[exp.Expr], bound: tuple[Scalar, ...]) -> Scalar | No
     """A call of ``arrays_zip``, whose fields Spark calls as its arguments are called in the text,
     or by their numbers: a cast names them so in stages, too. None where a type is not known."""
     numbers_, types = [str(n) for n in range(len(bound))], [element_type(v.type) for v in bound]
-    names = [name or n for name, n in zip(_names(arguments, bound), numbers_, strict=True)]
+    names = [field_name(one) or n for one, n in zip(arguments, numbers_, strict=True)]
     if not bound or len(set(names)) < len(names) or not all(type_.is_known for type_ in types):
         return None
     plain, named = (
@@ -135,21 +135,6 @@ def row(binder: Binder, node: exp.Expr) -> Scalar:
     """``(a, b)``, which is ``struct(a, b)``."""
     bound = tuple(binder.bind(part) for part in node.expressions)
     return call(binder, node, "named_struct", _named(node.expressions, bound))
-
-
-def _names(arguments: list[exp.Expr], bound: tuple[Scalar, ...]) -> list[str]:
-    """The names that Spark gives values: of a column or a field as the text spells it, an alias;
-    none of anything else."""
-    found = []
-    for written, value in zip(arguments, bound, strict=True):
-        shown, argument = "", written.unnest()
-        if isinstance(argument, exp.Alias | exp.Column):
-            shown = argument.alias_or_name
-        elif isinstance(value, Call) and value.name == FIELD and kind_of(value.args[0].type) == "r":
-            last = argument.expressions[0] if isinstance(argument, exp.Bracket) else argument
-            shown = last.name
-        found.append(shown)
-    return found
 
 
 def _check_known(binder: Binder, node: exp.Expr, name: str) -> None:

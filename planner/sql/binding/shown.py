@@ -57,6 +57,31 @@ def own_name(node: exp.Expr | None) -> str:
     return ""
 
 
+def field_name(node: exp.Expr) -> str:
+    """Return the name that Spark gives a value as a field of ``struct`` or ``arrays_zip``: that of
+    an alias, a column, a variable of a lambda or a field, and the text by which an element is
+    read; empty of another expression."""
+    inner = node.unnest()
+    if isinstance(inner, exp.Alias):
+        return str(inner.alias)
+    if isinstance(inner, exp.Identifier | exp.Column | exp.Dot):
+        return str(inner.name)
+    if isinstance(inner, exp.Bracket):
+        return _constant_text(inner.expressions[0])
+    return own_name(inner)
+
+
+def _constant_text(node: exp.Expr) -> str:
+    """Return what a constant text says, which may be written in parts; empty of another value."""
+    inner = node.unnest()
+    if isinstance(inner, exp.Concat):
+        return "".join(map(_constant_text, inner.expressions))
+    is_text = isinstance(inner, exp.RawString) or (
+        isinstance(inner, exp.Literal) and inner.is_string
+    )
+    return str(inner.name) if is_text else ""
+
+
 def called_as(node: exp.Expr) -> exp.Expr | None:
     """Return the argument of a function that is a cast; None of another expression."""
     is_call = isinstance(node, exp.Anonymous) and len(node.expressions) == 1
@@ -168,7 +193,7 @@ def _in(node: exp.Expr) -> str:
 
 
 def _row(node: exp.Expr) -> str:
-    names = (own_name(one) or f"col{at}" for at, one in enumerate(node.expressions, start=1))
+    names = (field_name(one) or f"col{at}" for at, one in enumerate(node.expressions, start=1))
     pairs = (f"{name}, {shown(one)}" for name, one in zip(names, node.expressions, strict=True))
     return f"named_struct({', '.join(pairs)})"
 

@@ -10,7 +10,7 @@ from forerun.planner.algebra.relational import Limit, Project, Relation, Sort, S
 from forerun.planner.algebra.scalar import Literal, Ref, Scalar, references
 from forerun.planner.algebra.type_kinds import is_ordered
 from forerun.planner.algebra.types import Column
-from forerun.planner.sql.binding.binder import BindContext, Binder, Bound
+from forerun.planner.sql.binding.binder import BindContext, Binder, Bound, add_alias
 from forerun.planner.sql.binding.scope import Scope
 from forerun.planner.sql.query_block.expressions import ExpressionBinder
 from forerun.planner.sql.query_block.windows import sort_key
@@ -109,26 +109,15 @@ def _ordinal(binder: Binder, node: exp.Expr, count: int) -> int | None:
 def output_value(binder: Binder, node: exp.Expr, items: Sequence[tuple[str, Scalar]]) -> Scalar:
     """An expression of ORDER BY: names mean output columns first, then columns of the input; those
     of the input also where two output columns have the name."""
-    aliases: dict[str, Scalar] = {}
-    shared = {
-        name.lower() for name, value in items if aliases.setdefault(name.lower(), value) != value
-    }
-    for name in sorted(shared):
-        del aliases[name]
-        if _names(node, name) and not binder.scope.matches(name, None):
-            raise binder.text.error(node, f"{name} is the name of two columns of the output")
+    aliases: dict[str, Scalar | None] = {}
+    for name, value in items:
+        add_alias(aliases, name, value)
     before = binder.aliases, binder.prefer_aliases
     binder.aliases, binder.prefer_aliases = aliases, True
     try:
         return binder.bind(node)
     finally:
         binder.aliases, binder.prefer_aliases = before
-
-
-def _names(node: exp.Expr, name: str) -> bool:
-    """Return whether an expression reads an output column of this name."""
-    columns = node.find_all(exp.Column)
-    return any(not one.table and one.name.lower() == name.lower() for one in columns)
 
 
 def ordered_bound(

@@ -10,7 +10,7 @@ from sqlglot import exp
 from forerun.planner.algebra.relational import Aggregate, Project, Relation
 from forerun.planner.algebra.scalar import Ref, Scalar
 from forerun.planner.algebra.types import Column
-from forerun.planner.sql.binding.binder import BindContext, Bound
+from forerun.planner.sql.binding.binder import BindContext, Bound, add_alias
 from forerun.planner.sql.binding.identifiers import internal_name, output_name
 from forerun.planner.sql.binding.paths import note_path
 from forerun.planner.sql.binding.scope import Field, Scope
@@ -218,17 +218,17 @@ def _group(block: _Block) -> None:
         block.binder.aliases = {}
 
 
-def _early_aliases(block: _Block) -> dict[str, Scalar]:
+def _early_aliases(block: _Block) -> dict[str, Scalar | None]:
     """What aliases of the SELECT list mean in HAVING; those with subqueries or windows are out, and
     none means anything beside a generator."""
-    aliases: dict[str, Scalar] = {}
+    aliases: dict[str, Scalar | None] = {}
     if _generators(block):
         return aliases
     for item in block.items:
         special = any(True for _ in item.node.find_all(*SUBQUERIES, exp.Window))
         if not special:
             block.binder.aliases = aliases
-            aliases[item.name.lower()] = block.binder.bind(item.node)
+            add_alias(aliases, item.name, block.binder.bind(item.node))
     return aliases
 
 
@@ -284,14 +284,14 @@ def _windows(block: _Block) -> None:
 
 def _bind_items(block: _Block) -> None:
     """The values of the SELECT list. An item may use the alias of an earlier one."""
-    aliases: dict[str, Scalar] = {}
+    aliases: dict[str, Scalar | None] = {}
     block.binder.aliases = aliases
     for item in block.items:
         if item.value is None:
             item.value = block.binder.bind(item.node)
             if not item.is_aliased:  # by types, which Spark shows in the name, too
                 item.name = output_name(item.node)
-        aliases.setdefault(item.name.lower(), item.value)
+        add_alias(aliases, item.name, item.value)
 
 
 def _finish(block: _Block) -> Bound:

@@ -115,6 +115,14 @@ def _exists(arguments: list[exp.Expr]) -> exp.Expr:
     return exp.Anonymous(this="exists", expressions=arguments)
 
 
+def _collated(parser: SparkParser, value: exp.Expr, collation: exp.Expr | None) -> exp.Expr:
+    """``value COLLATE name`` is a call."""
+    if not isinstance(collation, exp.Column | exp.Dot):
+        parser.raise_error("after COLLATE comes the name of a collation")
+    name = exp.Literal.string(collation.name)
+    return parser.expression(exp.Anonymous(this="collate", expressions=[value, name]))
+
+
 class ForerunSparkParser(SparkParser):
     """Reads expressions by Spark's grammar and keeps function calls as written; CAST is strict."""
 
@@ -135,7 +143,7 @@ class ForerunSparkParser(SparkParser):
     ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}
     COLUMN_OPERATORS: ClassVar[dict[TokenType, Callable[..., Any] | None]] = {
         kind: SparkParser.COLUMN_OPERATORS[kind] for kind in (TokenType.DOT, TokenType.DCOLON)
-    }
+    } | {TokenType.COLLATE: _collated}
 
     def _made(self, node: exp.Expr) -> exp.Expr:
         """The node, with its place in the text."""

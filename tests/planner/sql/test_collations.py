@@ -1,4 +1,5 @@
-"""Columns with a collation: what reads one is for the text to compute, and is refused nowhere."""
+"""Texts with a collation, of a column or of a value: what reads one is for the text to compute, and is
+refused nowhere."""
 
 from __future__ import annotations
 
@@ -31,6 +32,9 @@ READ = (
     "SELECT k FROM t WHERE c NOT IN (SELECT s FROM u)",
     "SELECT k, (SELECT max(s) FROM u WHERE u.s = t.c) AS m FROM t",
     "SELECT k, row_number() OVER (PARTITION BY c ORDER BY k) AS n FROM t",
+    "SELECT k FROM t WHERE s COLLATE UTF8_LCASE = 'a'",
+    "SELECT count(*) AS n FROM t GROUP BY s COLLATE system.builtin.UNICODE",
+    "SELECT upper(s) || 'x' COLLATE `UNICODE` AS v FROM t",
     "WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i FROM r WHERE i < 9) SELECT c FROM t, r",
 )
 NOT_READ = (
