@@ -25,7 +25,8 @@ class HigherOrder(NamedTuple):
     ``of``: an array or a map. ``variables`` gives the types of each lambda's variables by those of
     the other arguments; the ``optional`` last ones may be left out, as may all lambdas after the
     first. ``result`` gives the type by those of the arguments and of the lambdas' bodies;
-    ``tests``: a body is a condition."""
+    ``tests``: a body is a condition; ``body`` gives the type that the first one has to have, where
+    Spark takes no other."""
 
     variables: Callable[[Types], tuple[Types, ...]]
     result: Callable[[Types, Types], DataType]
@@ -33,6 +34,7 @@ class HigherOrder(NamedTuple):
     given: int = 1
     optional: int = 0
     tests: bool = False
+    body: Callable[[Types], DataType] | None = None
 
 
 def _with_place(types: Types) -> tuple[Types, ...]:
@@ -70,7 +72,12 @@ def _values(types: Types, bodies: Types) -> DataType:
 
 _EACH = HigherOrder(_with_place, lambda _, bodies: array_of(bodies[0]), optional=1)
 _ANY = HigherOrder(_of_element, lambda *_: BOOLEAN, tests=True)
-_FOLD = HigherOrder(_folded, lambda types, bodies: (types[1:] + bodies[1:])[-1], given=2)
+_FOLD = HigherOrder(
+    _folded,
+    lambda types, bodies: (types[1:] + bodies[1:])[-1],
+    given=2,
+    body=lambda types: types[1],
+)
 HIGHER_ORDER: Mapping[str, HigherOrder] = {
     "transform": _EACH,
     "filter": HigherOrder(_with_place, _first, optional=1, tests=True),
@@ -78,7 +85,7 @@ HIGHER_ORDER: Mapping[str, HigherOrder] = {
     "forall": _ANY,
     "aggregate": _FOLD,
     "reduce": _FOLD,
-    "array_sort": HigherOrder(_of_two, _first),
+    "array_sort": HigherOrder(_of_two, _first, body=lambda _: INT),
     "zip_with": HigherOrder(_of_two, lambda _, bodies: array_of(bodies[0]), given=2),
     "map_filter": HigherOrder(_of_entry, _first, of="p", tests=True),
     "transform_keys": HigherOrder(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -21,7 +22,7 @@ from typing import Any, Literal
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from forerun.planner.algebra.types import UNKNOWN, parse_type
+from forerun.planner.algebra.types import UNKNOWN, DataType, parse_type
 from forerun.planner.contract.plan_v1 import ColumnSpec, NamedTable
 from forerun.planner.errors import ForerunError
 from forerun.planner.request import Source, SourceColumn
@@ -44,18 +45,20 @@ SOURCES = tuple(
 )
 _SHARD = 500
 Came = Literal[
-    "same", "differs", "named", "refused", "left", "fails", "not read", "refused by both", "untrue",
-    "crash",
+    "same", "differs", "named", "typed", "refused", "left", "fails", "not read", "refused by both",
+    "untrue", "crash",
 ]  # fmt: skip
 """``same`` to ``fails`` are of texts that the planner reads. Spark makes the same of the text and
-of the reading, or another plan, or ``named``: it calls the columns otherwise, or its analyzer
-refuses the text. ``left``: it refuses a text in
-which the planner does not derive every type, so that the judge says so before anything runs.
+of the reading, or another plan, or ``named``: it calls the columns otherwise, or ``typed``: they
+have another type, names of fields included, or its analyzer refuses the text. ``left``: it refuses
+a text in which the planner does not derive every type, so that the judge says so before anything
+runs.
 ``fails``: a constant in the text fails, whoever computes it.
 
 The others the planner does not read: it says that it cannot plan them yet, or that they are wrong,
 which Spark says, too, or which is ``untrue``; or it raises what is no error of its own."""
-FAULTS = ("differs", "named", "refused", "untrue", "crash")
+_ID = re.compile(r"#\d")
+FAULTS = ("differs", "named", "typed", "refused", "untrue", "crash")
 
 
 @dataclass
@@ -102,9 +105,12 @@ class Judge:
                 return "fails", _said(error)
             unsure = UNKNOWN.name in repr(query.relation)
             return "left" if unsure else "refused", _said(error)
-        names = list(wanted.analyzed().schema().fieldNames())
-        if wrong := _otherwise_named(query.names, names):
+        schema = wanted.analyzed().schema()
+        if wrong := _otherwise_named(query.names, list(schema.fieldNames())):
             return "named", wrong
+        types = [schema.apply(at).dataType().sql() for at in range(len(query.names))]
+        if wrong := _otherwise_typed([c.type for c in query.relation.columns], types):
+            return "typed", wrong
         try:
             found = self.analyzed(query.reading)
         except (PySparkException, Py4JError) as error:
@@ -140,9 +146,18 @@ def _otherwise_named(ours: Sequence[str], theirs: Sequence[str]) -> str:
     it with us, since no file has two columns of one name."""
     seen: set[str] = set()
     for one, other in zip(ours, theirs, strict=True):
-        if one != other and other.lower() not in seen:
+        is_its_own = _ID.search(other) is not None
+        if one != other and other.lower() not in seen and not is_its_own:
             return f"{one}, Spark {other}"
         seen.add(other.lower())
+    return ""
+
+
+def _otherwise_typed(ours: Sequence[DataType], theirs: Sequence[str]) -> str:
+    """Return a type that Spark has otherwise, of those that the planner derives."""
+    for one, other in zip(ours, theirs, strict=True):
+        if UNKNOWN.name not in one.sql and one != parse_type(other):
+            return f"{one.sql}, Spark {other}"
     return ""
 
 

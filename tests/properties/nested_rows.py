@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from forerun.planner.algebra.nested import element_type, map_types, struct_fields
@@ -55,6 +55,9 @@ def as_text(value: Any, type_: DataType) -> str:
             for part in ("'" + name.replace("'", "\\'") + "'", as_text(one, of_field))
         ]
         made = f"named_struct({', '.join(pairs)})"
+    elif isinstance(value, timedelta):
+        seconds = f"{value.seconds}.{value.microseconds:06}"
+        return f"make_dt_interval({value.days}, 0, 0, {seconds})"
     elif kind == "x":
         made = f"X'{bytes(value).hex()}'"
     else:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from forerun.planner.algebra.spark_functions import KINDS
 from tests.properties import text_words as words
 from tests.properties.text_named import named
+from tests.properties.text_nested import nested
 from tests.properties.text_turned import ordered, recursive, sideways, timed, turned
 
 _SIGN = re.compile(r"\s+|'[^']*'|\"[^\"]*\"|`[^`]*`|[\w.]+|<=>|[<>!=]=|\|\||::|.", re.DOTALL)
@@ -27,8 +28,8 @@ _KIND = {
 }
 _SCALAR = sorted(name for name in KINDS if name.isidentifier())
 _WRONG = 0.03
-_TURNED = 0.18
-_TURNED_BY = (turned, sideways, timed, ordered, recursive, named, named, named)
+_TURNED = 0.22
+_TURNED_BY = (turned, sideways, timed, ordered, recursive, named, named, named, nested, nested)
 _FOLDED = 0.1
 _BROKEN = 0.12
 

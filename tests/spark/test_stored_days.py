@@ -19,13 +19,21 @@ from tests.properties.sessions import sail_session
 from tests.spark.stored_days import StoredDay
 
 ON_SPARK, ON_SAIL, CHUNK = 48, 24, 6
-CHANGELOGS, COMPLETE = 62_000, 63_000
+CHANGELOGS, COMPLETE, OF_KINDS = 62_000, 63_000, 64_000
+KINDS = ("typed", "zoned", "structs", "exploded", "chosen", "counted")
+"""Kinds of queries over columns of other types than those of most generated days."""
 
 
 def check_days(
-    cases: list[Case], folder: Path, engine: Engine, plain: PlainSailEngine | PlainSparkEngine
+    cases: list[Case],
+    folder: Path,
+    engine: Engine,
+    plain: PlainSailEngine | PlainSparkEngine,
+    *,
+    states: float = 0.5,
 ) -> list[Outcome]:
-    """Every fifth day loses its first run; its data is in the delivery of the next one."""
+    """Every fifth day loses its first run; its data is in the delivery of the next one. So many
+    states a day are compared with the oracle at least."""
     outcomes = []
     for number, case in enumerate(cases):
         lost = 1 if number % 5 == 0 else 0
@@ -38,7 +46,7 @@ def check_days(
     assert len(outcomes) >= len(cases) - 1
     assert sum(outcome.kept > 0 for outcome in outcomes) >= len(cases) // 2
     assert sum(outcome.rows for outcome in outcomes) >= 2 * len(cases)
-    assert sum(outcome.states for outcome in outcomes) >= len(cases) // 2
+    assert sum(outcome.states for outcome in outcomes) >= int(states * len(cases))
     return outcomes
 
 
@@ -62,6 +70,19 @@ def test_every_run_of_a_stored_day_equals_batch_on_sail(
         for case in cases
     ]
     check_days(known, tmp_path, sail, PlainSailEngine(sail_session()))
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("start", starts(OF_KINDS, ON_SPARK, CHUNK, fast=CHUNK))
+def test_every_run_of_a_day_of_other_types_equals_batch(sessions, tmp_path: Path, start: int):
+    """What is written to files and read back: instants in any time zone, texts in binary, nested
+    values. Every second day takes rows back."""
+    cases = [
+        (changelog_case if seed % 2 else random_case)(seed, KINDS[seed % len(KINDS)])
+        for seed in range(start, start + CHUNK)
+    ]
+    check_days(cases, tmp_path, *sessions, states=0)
 
 
 @pytest.mark.spark

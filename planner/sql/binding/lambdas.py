@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from forerun.planner.algebra.higher_order import HIGHER_ORDER, LAMBDA, VARIABLE
 from forerun.planner.algebra.scalar import Call, Literal, Scalar
-from forerun.planner.algebra.type_kinds import kind_of
+from forerun.planner.algebra.type_kinds import is_nested, kind_of
 from forerun.planner.algebra.types import STRING, DataType
 from forerun.planner.sql.binding.binder import Binder
 
@@ -34,7 +34,19 @@ def higher_order(binder: Binder, node: exp.Expr, name: str, arguments: Sequence[
             raise binder.text.error(one, f"a lambda of {name} has {many}")
         bound.append(_lambda(binder, one, own, tests=known.tests))
     bodies = tuple(one.type for one in bound)
+    if known.body is not None and not _fits(bodies[0], known.body(types)):
+        wanted = known.body(types)
+        what = f"the lambda of {name} gives {bodies[0]}, and Spark takes only {wanted} here"
+        raise binder.text.error(lambdas[0], what, "CAST what it gives, or what it begins with")
     return Call(name, (*args, *bound), known.result(types, bodies))
+
+
+def _fits(body: DataType, wanted: DataType) -> bool:
+    """Return whether the type of a lambda's body is the wanted one, as far as that is known: fields
+    may have other names, and NULL is of any type."""
+    nested = is_nested(body) and is_nested(wanted)
+    known = body.is_known and wanted.is_known
+    return nested or not known or body == wanted or kind_of(body) == "v"
 
 
 def _lambda(binder: Binder, node: exp.Lambda, types: Sequence[DataType], *, tests: bool) -> Call:

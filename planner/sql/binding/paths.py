@@ -14,7 +14,7 @@ from forerun.planner.sql.binding.binder import Binder
 from forerun.planner.sql.binding.calls import call
 from forerun.planner.sql.binding.extraction import element_of, field_of
 from forerun.planner.sql.binding.scope import Scope, parts_of
-from forerun.planner.sql.binding.shown import FIELD, PATH
+from forerun.planner.sql.binding.shown import FIELD, OF_MAP, PATH
 
 
 def dot(binder: Binder, node: exp.Expr) -> Scalar:
@@ -24,7 +24,9 @@ def dot(binder: Binder, node: exp.Expr) -> Scalar:
     name = node.args["expression"]
     if not isinstance(name, exp.Identifier):
         raise binder.text.unsupported(node, f"{name.sql(dialect='spark')} after a dot")
-    return field_of(binder.text, node, binder.bind(node.this), name.name)
+    value = binder.bind(node.this)
+    node.meta[OF_MAP] = kind_of(value.type) == "p"
+    return field_of(binder.text, node, value, name.name)
 
 
 def _path(node: exp.Expr) -> tuple[str, ...] | None:
@@ -45,7 +47,9 @@ def bracket(binder: Binder, node: exp.Expr) -> Scalar:
         raise binder.text.unsupported(node, _STEP, _STEPS)
     if len(indexes) != 1 or isinstance(indexes[0], exp.Slice | exp.Star):
         raise binder.text.error(node, "brackets take one place of an array, or one key of a map")
-    return element_of(binder.text, node, binder.bind(node.this), binder.bind(indexes[0]))
+    value = binder.bind(node.this)
+    node.meta[OF_MAP] = kind_of(value.type) == "p"
+    return element_of(binder.text, node, value, binder.bind(indexes[0]))
 
 
 _STEP = "this step of a path after a colon"
@@ -79,8 +83,8 @@ def _step(binder: Binder, node: exp.Expr, part: exp.Expr) -> str:
 
 def note_path(scope: Scope, node: exp.Column) -> None:
     """Write on a column with fields what Spark calls it inside of an expression: ``geo.city``, and
-    ``m[k]`` of a map; without the table before it. A field in brackets after it is called like one
-    after a dot. Names that are not in reach, and of outer queries, are left as they are."""
+    ``m[k]`` of a map; without the table before it. Names that are not in reach, and of outer
+    queries, are left as they are."""
     parts = parts_of(node)
     found, fields = scope.meaning(parts)
     if not found:
@@ -89,15 +93,6 @@ def note_path(scope: Scope, node: exp.Column) -> None:
     for name in fields:
         shown, type_ = _named(shown, type_, name)
     node.meta[PATH], node.meta[FIELD] = shown, bool(fields)
-    above = node.parent
-    while isinstance(above, exp.Bracket) and _is_text(above.expressions[0]):
-        shown, type_ = _named(shown, type_, above.expressions[0].name)
-        above.meta[PATH] = shown
-        above = above.parent
-
-
-def _is_text(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Literal) and bool(node.is_string)
 
 
 def _named(shown: str, type_: DataType, name: str) -> tuple[str, DataType]:

@@ -21,6 +21,8 @@ PATH = "path"
 """The mark of a column: what it is called inside of an expression, its fields included."""
 FIELD = "field"
 """The mark of a column of which a field is meant."""
+OF_MAP = "of a map"
+"""The mark of a bracket or a dot that is bound: whether the value before it is a map."""
 SIDES = "sides"
 """The mark of arithmetic that is bound: the types of its two sides."""
 CONSTANT = "constant"
@@ -194,7 +196,7 @@ def _in(node: exp.Expr) -> str:
 
 def _row(node: exp.Expr) -> str:
     names = (field_name(one) or f"col{at}" for at, one in enumerate(node.expressions, start=1))
-    pairs = (f"{name}, {shown(one)}" for name, one in zip(names, node.expressions, strict=True))
+    pairs = (f"{name}, {_argument(one)}" for name, one in zip(names, node.expressions, strict=True))
     return f"named_struct({', '.join(pairs)})"
 
 
@@ -278,6 +280,15 @@ def _within_group(node: exp.Expr) -> str:
     return f"{_call(call, name)} WITHIN GROUP (ORDER BY {text})"
 
 
+def _part(node: exp.Expr) -> str:
+    """Return a field, which Spark shows after a dot however it is written, or an element."""
+    is_dot = isinstance(node, exp.Dot)
+    name = node.expression.name if is_dot else _constant_text(node.expressions[0])
+    if name and not node.meta.get(OF_MAP, not is_dot):
+        return f"{shown(node.this)}.{name}"
+    return f"{shown(node.this)}[{name or _all(node.expressions)}]"
+
+
 def _lambda(node: exp.Expr) -> str:
     return f"lambdafunction({', '.join((shown(node.this), *[VARIABLE] * len(node.expressions)))})"
 
@@ -316,8 +327,8 @@ _WAYS: dict[type[exp.Expr], Callable[[exp.Expr], str]] = {
     exp.Paren: lambda node: shown(node.this),
     exp.Alias: lambda node: shown(node.this),
     exp.Column: lambda node: str(node.name),
-    exp.Dot: lambda node: f"{shown(node.this)}.{node.expression.name}",
-    exp.Bracket: lambda node: f"{shown(node.this)}[{_all(node.expressions)}]",
+    exp.Dot: _part,
+    exp.Bracket: _part,
     exp.Literal: _literal,
     exp.Boolean: lambda node: str(node.this).lower(),
     exp.Subquery: lambda node: f"scalarsubquery({_read_from_outside(node)})",

@@ -11,6 +11,11 @@ from forerun.planner.sql.syntax.parser import UNIT_FIRST
 
 VARIABLE = "namedlambdavariable()"
 """The variable of a lambda, as Spark shows it."""
+_COMPARING = (
+    "lambdafunction((IF(((v IS NULL) AND (v IS NULL)), 0, (IF((v IS NULL), 1, (IF((v IS NULL), -1, "
+    "(IF((v < v), -1, (IF((v > v), 1, 0)))))))))), v, v)"
+).replace("v", VARIABLE)
+"""How ``array_sort`` compares, where a text does not say."""
 _BY_THEIR_NAME = ("window", "session_window")
 """Functions whose column Spark calls by their names alone."""
 _IN_CAPITALS = (
@@ -38,7 +43,7 @@ _ADDED: dict[str, tuple[int, tuple[str, ...]]] = {
     **dict.fromkeys(("unix_timestamp", "to_unix_timestamp", "from_unixtime"), (1, (_SECONDS,))),
     **dict.fromkeys(("lag", "lead"), (1, ("1", "NULL"))), "ntile": (0, ("1",)),
     **dict.fromkeys(("lpad", "rpad"), (2, (" ",))), "replace": (2, ("",)),
-    "sort_array": (1, ("true",)),
+    "sort_array": (1, ("true",)), "array_sort": (1, (_COMPARING,)),
     "months_between": (2, ("true",)), "str_to_map": (1, (",", ":")),
     "make_ym_interval": (0, ("0", "0")), "make_dt_interval": (0, ("0", "0", "0", "0.000000")),
     "make_interval": (0, (*["0"] * 6, "0.000000")), "mask": (1, ("X", "x", "n", "NULL")),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -18,7 +18,7 @@ from forerun.planner.sql.binding.binder import Binder
 from forerun.planner.sql.binding.calls import require_fit
 from forerun.planner.sql.binding.coercion import cast
 from forerun.planner.sql.binding.identifiers import internal_name
-from forerun.planner.sql.binding.scope import parts_of
+from forerun.planner.sql.binding.scope import outer_columns, parts_of
 from forerun.planner.sql.query_block.conditions import SUBQUERIES
 from forerun.planner.sql.query_block.expressions import ExpressionBinder
 from forerun.planner.sql.query_block.grouping_sets import (
@@ -102,6 +102,14 @@ class GroupKeys:
             f"column {node.name} is neither in GROUP BY nor inside an aggregate function",
             f"add {node.name} to GROUP BY, or write any_value({node.name})",
         )
+
+
+def require_own(text: QueryText, node: exp.Expr, values: Iterable[Scalar]) -> None:
+    """Refuse columns of an enclosing query in what is grouped by, aggregated or made of that: Spark
+    takes them in HAVING alone."""
+    if any(outer_columns(value) for value in values):
+        what = "a column of the enclosing query where rows are grouped or have windows"
+        raise text.error(node, what, "compute it in a subquery of FROM, or add it above")
 
 
 def bind_call(binder: Binder, node: exp.Expr) -> AggregateCall:
@@ -252,6 +260,7 @@ def group(
         if node in of_sets:
             continue
         call = bind_call(binder, node)
+        require_own(binder.text, node, [*call.args, *([] if call.where is None else [call.where])])
         if call not in made:
             made[call] = call_column(binder, call)
         known[id(node)] = Ref(made[call])

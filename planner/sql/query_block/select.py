@@ -23,7 +23,7 @@ from forerun.planner.sql.query_block.generators import (
     generated,
     is_generator,
 )
-from forerun.planner.sql.query_block.grouping import aggregate_calls, group
+from forerun.planner.sql.query_block.grouping import aggregate_calls, group, require_own
 from forerun.planner.sql.query_block.grouping_sets import GroupingSets, Keys, read_sets
 from forerun.planner.sql.query_block.ordering import order_items, ordered_bound
 from forerun.planner.sql.query_block.placing import check_placing
@@ -91,7 +91,7 @@ def bind_select(context: BindContext, node: exp.Select) -> Bound:
     if grouped:
         _generate(block)
     _windows(block)
-    _bind_items(block)
+    _bind_items(block, grouped=grouped)
     return _finish(block)
 
 
@@ -153,7 +153,7 @@ def _generated_items(block: _Block, item: Item) -> list[Item]:
     names: list[str] = []
     if isinstance(item.node, exp.Aliases):
         names = [alias.name for alias in item.node.expressions]
-    elif item.name != output_name(item.node):
+    elif item.is_aliased:
         names = [item.name]
     fields = generated(block.binder, item.node, generator, names, outer=False)
     return [Item(field.name, exp.column(field.name), Ref(field.column)) for field in fields]
@@ -242,7 +242,9 @@ def _group_keys(block: _Block, clause: exp.Group) -> tuple[Keys, GroupingSets | 
         name, target = _group_target(block, part)
         if found := aggregate_calls(target):
             raise text.error(found[0], "an aggregate function in GROUP BY")
-        return name, block.bind_key(target)
+        key = block.bind_key(target)
+        require_own(text, part, [key])
+        return name, key
 
     if clause.args.get("all"):
         nodes = [(i.name, i.node) for i in block.items if not aggregate_calls(i.node)]
@@ -282,7 +284,7 @@ def _windows(block: _Block) -> None:
     add_windows(block.binder, nodes, named)
 
 
-def _bind_items(block: _Block) -> None:
+def _bind_items(block: _Block, *, grouped: bool) -> None:
     """The values of the SELECT list. An item may use the alias of an earlier one."""
     aliases: dict[str, Scalar | None] = {}
     block.binder.aliases = aliases
@@ -291,6 +293,8 @@ def _bind_items(block: _Block) -> None:
             item.value = block.binder.bind(item.node)
             if not item.is_aliased:  # by types, which Spark shows in the name, too
                 item.name = output_name(item.node)
+        if grouped:
+            require_own(block.context.text, item.node, [item.value])
         add_alias(aliases, item.name, item.value)
 
 

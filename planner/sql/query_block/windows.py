@@ -14,7 +14,7 @@ from forerun.planner.sql.binding.calls import require_fit
 from forerun.planner.sql.binding.identifiers import internal_name
 from forerun.planner.sql.binding.shown_windows import CAST_BOUND
 from forerun.planner.sql.query_block.conditions import SUBQUERIES
-from forerun.planner.sql.query_block.grouping import call_name
+from forerun.planner.sql.query_block.grouping import call_name, require_own
 from forerun.planner.sql.query_block.window_rules import (
     check_function,
     check_offset,
@@ -92,6 +92,7 @@ def _bind(
         raise binder.text.error(node, f"{name} is not a window function")
     partition = spec.args.get("partition_by") or []
     named_parts = [(f"{name}_key", binder.bind(part)) for part in partition]
+    require_own(binder.text, node, [*args, *(key for _, key in named_parts)])
     columns = tuple(dict.fromkeys(binder.as_columns(named_parts)))
     order = sort_keys(binder, spec.args.get("order"))
     frame = _frame(binder, spec.args.get("spec"), order)
@@ -121,6 +122,7 @@ def sort_keys(binder: Binder, order: exp.Order | None) -> tuple[SortKey, ...]:
     for item in order.expressions:
         require_only(binder.text, item, "this", "desc", "nulls_first")
         values.append(("sort_key", binder.bind(item.this)))
+        require_own(binder.text, item, [values[-1][1]])
     columns = binder.as_columns(values)
     return tuple(
         sort_key(item, column) for item, column in zip(order.expressions, columns, strict=True)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from forerun.planner.algebra.expressions import scalars_of
 from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
@@ -22,7 +21,6 @@ from forerun.planner.algebra.relational import (
     Relation,
     Sort,
     Values,
-    walk,
 )
 from forerun.planner.algebra.scalar import (
     FALSE,
@@ -38,7 +36,7 @@ from forerun.planner.algebra.scalar import (
 from forerun.planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
 from forerun.planner.sql.binding.binder import Binder, Bound
 from forerun.planner.sql.binding.coercion import compare
-from forerun.planner.sql.binding.scope import bind_outer, outer_columns
+from forerun.planner.sql.binding.scope import bind_outer
 from forerun.planner.sql.subqueries.correlation import (
     at_most_one_row,
     exactly_one_row,
@@ -209,10 +207,6 @@ def lateral(binder: Binder, node: exp.Expr, *, outer: bool) -> tuple[Bound, tupl
     Returns what was read, and what its columns are over the binder's relation.
     """
     bound = _read(binder, node)
-    for below in walk(bound.relation):
-        if isinstance(below, Aggregate) and any(outer_columns(one) for one in scalars_of(below)):
-            hint = "compute it in a subquery of the LATERAL one"
-            raise binder.text.error(node, "an aggregate of a column from outside", hint)
     # Each row has one of what computes values alone.
     applied = _applied(bound.relation, binder.relation, (Project,) if outer else _BY_ROW)
     if applied is not None:

@@ -112,6 +112,10 @@ substr(c from 2); left(c, 1); date '2020-2'; date '2020-2-1'; timestamp '2020-01
 timestamp '2020-01-01 10:00:00.5'; timestamp '2020-01-01T10:00:00'; timestamp_ltz '2020-01-01';
 timestamp_ntz '2020-01-01 1:2:3'; x'1f'; 'it''s'; "a b"; r'\d'; 1e7; 1e6; 123456789.0D; 0.001D;
 0.0001D; 1e10F; 16777217F; 0.1F; 1e-4F; 100D; -1.5D; -5; - 5; -(5); - -a; +a; +5; 1.0; 1.50BD;
-1e2BD; -.5; 9223372036854775807; -9223372036854775808; 9999999999999999999
+1e2BD; -.5; 9223372036854775807; -9223372036854775808; 9999999999999999999;
+struct(a as q)['Q']; named_struct('x', a)['x'] + 1; array(named_struct('v', a))['v'];
+array(named_struct('v', a))[0]['v']; map('x', a).x; map('x', a)['x'] + 1; map('x', a)[c];
+(a as q, c); (a, map('x', b)['x'], map('y', b).y); array_sort(array(a));
+transform(array(a), x -> (x, a)); transform(array(named_struct('v', a)), x -> (x['v'], x.v))
 """.replace("\n", " ").split(";")
 )
