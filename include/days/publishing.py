@@ -26,7 +26,7 @@ from forerun.include.days.not_published import (
 from forerun.include.days.partition_sink import Stamp, lost_partition, publish_partition
 from forerun.include.days.results import read_pointer
 from forerun.include.days.sinks.day_rows import DayRows, DayVersion, ReportDay, place_of_sink
-from forerun.include.days.sinks.tables import open_sink, publish_rows
+from forerun.include.days.sinks.tables import open_sink, publish_rows, refuse_types
 from forerun.include.reports.sinks import PartitionFolder, VersionedFolder
 from forerun.include.sources.delivery import read_pin
 from forerun.include.state.commits import verify_partition
@@ -214,6 +214,8 @@ def _to_sink(
             incomplete=manifest.incomplete,
         )
         return publish_partition(store, result, sink, stamp)
+    if not isinstance(sink, VersionedFolder):
+        refuse_types(result.columns)
     found = _to_version(store, result, at, version)
     if not isinstance(sink, VersionedFolder):
         publish_rows(sink, _day_rows(day, commit, manifest), result_rows(store, result))

@@ -113,6 +113,16 @@ TableSink: TypeAlias = DeltaTable | IcebergTable | PostgresqlTable
 Sink: TypeAlias = VersionedFolder | PartitionFolder | TableSink
 
 
+def only_spark_reads(kind: str) -> bool:
+    """Return whether values of a type, or of a part of it, are written into Parquet as numbers or
+    bytes of which Spark alone notes, and reads, what they are: lengths of time, VARIANT."""
+    return _ONLY_SPARK.search(kind) is not None
+
+
+CAST_IT = "Make it a text or a number in the query: CAST(... AS STRING), EXTRACT(DAY FROM ...)."
+_ONLY_SPARK = re.compile(r"(?:^|[<,:]\s*)(?:INTERVAL|VARIANT)\b(?!\s*:)", re.IGNORECASE)
+
+
 def takes_early_results(sink: Sink) -> bool:
     """Return whether readers of a sink can tell a part of a day from the whole."""
     on_branch = isinstance(sink, IcebergTable) and bool(sink.early_branch)

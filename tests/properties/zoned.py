@@ -37,7 +37,10 @@ _READ = (
     "timestamp_seconds(unix_timestamp({0}))", "date_add(CAST({0} AS DATE), 1)", "CAST({0} AS TIMESTAMP_NTZ)",
     "convert_timezone('Europe/Berlin', 'UTC', CAST({0} AS TIMESTAMP_NTZ))", "last_day({0})",
 )  # fmt: skip
-_LENGTHS = ("CAST({0} AS TIMESTAMP) - TIMESTAMP '2024-03-31 00:00:00'", "CAST({0} AS TIMESTAMP) - CAST(CAST({0} AS DATE) AS TIMESTAMP)")
+_LENGTHS = (
+    "CAST({0} AS TIMESTAMP) - TIMESTAMP '2024-03-31 00:00:00'",
+    "CAST({0} AS TIMESTAMP) - CAST(CAST({0} AS DATE) AS TIMESTAMP)",
+)
 """Lengths of time, of which a day of a change has 23 or 25 hours."""
 _COLUMN = re.compile(r"\b([abcz])\.([kgxd])\b")
 

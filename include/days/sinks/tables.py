@@ -8,6 +8,7 @@ the transaction.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from forerun.include.days.not_published import NotPublishedError
@@ -21,14 +22,17 @@ from forerun.include.days.sinks.day_rows import (
     refuse_older,
 )
 from forerun.include.reports.sinks import (
+    CAST_IT,
     DeltaTable,
     IcebergTable,
     PartitionFolder,
     Sink,
     TableSink,
     VersionedFolder,
+    only_spark_reads,
 )
 from forerun.include.stores.backoff import Backoff
+from forerun.planner.contract import ColumnSpec
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,6 +79,18 @@ def check_sink(sink: Sink, of: ReportDay, *, final: bool) -> None:
         refuse_table_folder(sink, of.day)
     elif not isinstance(sink, VersionedFolder) and not final:
         open_sink(sink).published(of)
+
+
+def refuse_types(columns: Sequence[ColumnSpec]) -> None:
+    """Raise :class:`NotPublishedError` if readers of the table would find numbers or bytes in the
+    place of a column's values."""
+    for column in columns:
+        if only_spark_reads(column.type):
+            raise NotPublishedError(
+                f"the column {column.name} of the result is {column.type.upper()}, which readers "
+                "of a table would find as numbers or bytes",
+                hint=CAST_IT,
+            )
 
 
 def publish_rows(sink: TableSink, rows: DayRows, data: pa.Table) -> None:

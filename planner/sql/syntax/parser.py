@@ -117,9 +117,9 @@ def _exists(arguments: list[exp.Expr]) -> exp.Expr:
 
 def _collated(parser: SparkParser, value: exp.Expr, collation: exp.Expr | None) -> exp.Expr:
     """``value COLLATE name`` is a call."""
-    if not isinstance(collation, exp.Column | exp.Dot):
+    if collation is None:
         parser.raise_error("after COLLATE comes the name of a collation")
-    name = exp.Literal.string(collation.name)
+    name = exp.Literal.string("" if collation is None else collation.name)
     return parser.expression(exp.Anonymous(this="collate", expressions=[value, name]))
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from forerun.include.machine.settings import allowed_functions
 from forerun.include.reports.declared import read_declared
-from forerun.include.reports.spec import ReportSpec, SpecError, VersionedFolder
+from forerun.include.reports.sinks import CAST_IT, only_spark_reads
+from forerun.include.reports.spec import PartitionFolder, ReportSpec, SpecError, VersionedFolder
 from forerun.planner.errors import ForerunError
 
 
@@ -18,7 +19,8 @@ def check_sql(spec: ReportSpec) -> None:
     parameters, templates, and what the planner does not take.
 
     Raises :class:`forerun.include.reports.spec.SpecError` with the report's name, and line and
-    column; and for a result that has the column of the day in the table that it goes to.
+    column; for a result that has the column of the day in the table that it goes to; and for one
+    that no table holds as Spark gives it.
     """
     try:
         query = read_declared(spec, spec.sql, allowed_functions())
@@ -36,3 +38,12 @@ def check_sql(spec: ReportSpec) -> None:
             f"{kind}: readers would see the day in every row",
             hint=f"Name one of them otherwise: {kind}(column=...), or AS in the SQL.",
         )
+    if isinstance(sink, PartitionFolder):
+        return
+    for name, column in zip(query.names, query.relation.columns, strict=True):
+        if only_spark_reads(column.type.sql):
+            raise SpecError(
+                f"report {spec.name}: the column {name} of its result is {column.type.sql}, which "
+                f"readers of a {type(sink).__name__} would find as numbers or bytes",
+                hint=CAST_IT,
+            )

@@ -34,6 +34,8 @@ from forerun.include.reports.sinks import (
 from forerun.include.reports.values.fields import SpecError
 from forerun.include.runs.prepare import publish_result, read_pointer
 from forerun.include.sources.services.service_error import ServiceError
+from forerun.include.state.records import ArtifactPartition
+from forerun.planner.contract import ColumnSpec
 from tests.include.days.day_cases import DAY, NOW, DayCase
 from tests.postgresql_server import Database
 from tests.s3_servers import use_bucket
@@ -236,6 +238,24 @@ def test_a_report_publishes_into_the_table_and_the_store(place: Place, tmp_path:
     assert read_pointer(case.store, "totals", DAY) == second
     with pytest.raises(NotPublishedError):
         publish_result(case.day(generations[0]), now=NOW)
+
+
+def test_what_spark_alone_reads_does_not_go_into_a_table(place: Place, tmp_path: Path) -> None:
+    """It would be there as a number."""
+
+    class Waited(DayCase):
+        def _write(self, *given: Any) -> ArtifactPartition:
+            made = super()._write(*given)
+            kinds = (made.columns[0], ColumnSpec(name="v", type="interval day to second"))
+            return replace(made, columns=kinds)
+
+    case = Waited(tmp_path, str(tmp_path / "store"), sink={"sink": place.sink})
+    case.deliver("1", (1, 2))
+    generation = case.open("first")
+    case.commit(case.prepare(generation, 1))
+    case.commit(case.prepare(generation, 2))
+    with pytest.raises(NotPublishedError, match="the column v of the result is INTERVAL DAY TO"):
+        publish_result(case.day(generation), now=NOW)
 
 
 def test_a_table_that_was_lost_is_filled_again(tmp_path: Path) -> None:

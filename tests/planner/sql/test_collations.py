@@ -1,5 +1,5 @@
-"""Texts with a collation, of a column or of a value: what reads one is for the text to compute, and is
-refused nowhere."""
+"""Texts with a collation, of a column or of a value: what reads one is for the text to compute,
+and is refused nowhere."""
 
 from __future__ import annotations
 
