@@ -118,8 +118,28 @@ FRONT = (
     ),
     Mutation(
         "names: a name of two output columns is the first one",
-        "planner/sql/query_block/ordering.py",
-        "        del aliases[name]\n", "", suite=("tests/planner/sql",),
+        "planner/sql/binding/binder.py",
+        "        aliases[name] = None\n", "        pass\n", suite=("tests/planner/sql",),
+    ),
+    Mutation(
+        "names: an element under a text has none in a row", "planner/sql/binding/shown.py",
+        "return _constant_text(inner.expressions[0])", 'return ""',
+        suite=("tests/planner/sql/test_golden_algebra.py",),
+    ),
+    Mutation(
+        "names: a variable of a lambda has none in a row", "planner/sql/binding/shown.py",
+        "exp.Identifier | exp.Column | exp.Dot", "exp.Column | exp.Dot",
+        suite=("tests/planner/sql/test_golden_algebra.py",),
+    ),
+    Mutation(
+        "subqueries: a column from outside is aggregated", "planner/sql/query_block/grouping.py",
+        "any(outer_columns(value) for value in values)", "not values",
+        suite=("tests/planner/sql/test_errors.py",),
+    ),
+    Mutation(
+        "lambdas: reduce takes what its start is not", "planner/sql/binding/lambdas.py",
+        'return nested or not known or body == wanted or kind_of(body) == "v"', "return True",
+        suite=("tests/planner/sql/test_errors.py",),
     ),
     Mutation(
         "names: a field that is cast is called like a column", "planner/sql/binding/identifiers.py",

@@ -76,4 +76,9 @@ TABLES = (
         "column mapping: inside of arrays as the files have them", f"{_AT}/delta_columns.py",
         'yield from _called(element, (*above, "element"))', "yield from ()", suite=_DELTA,
     ),
+    Mutation(
+        "tables: a length of time is published as a number", "include/reports/sinks.py",
+        "return _ONLY_SPARK.search(kind) is not None", "return False",
+        suite=("tests/include/days/test_table_sinks.py", "-k", "spark_alone"),
+    ),
 )  # fmt: skip
