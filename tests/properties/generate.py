@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from tests.properties.cases import Case, JoinClause, QueryCase, Select, TableCase
 from tests.properties.data import in_deliveries, random_tables, with_withdrawals, without_nan
-from tests.properties.typed import retyped, typed_query
+from tests.properties.typed import mixed, mixed_query, retyped, typed_query
 from tests.properties.zoned import zoned, zoned_query
 
 NUMBERS, ALL = ("k", "n", "m", "x"), ("k", "g", "n", "m", "x", "d")
@@ -33,6 +33,8 @@ def random_case(seed: int, family: str = "", *, for_sail: bool = False) -> Case:
     query = (KINDS | APART)[kind](rng, sorted(tables))
     if kind == "typed":
         tables = retyped(rng, tables)
+    if kind == "mixed":
+        tables = mixed(rng, tables)
     zone = "UTC"
     if kind == "zoned":
         zone, tables = zoned(rng, tables)
@@ -724,10 +726,10 @@ APART: dict[str, Callable[[random.Random, list[str]], QueryCase]] = {
     "exploded": _kind_exploded, "counted": _kind_counted, "changed": _kind_changed,
     "chosen": _kind_chosen,
     "turned": _kind_turned, "worded": _kind_worded, "typed": typed_query,
-    "zoned": zoned_query,
+    "zoned": zoned_query, "mixed": mixed_query,
 }  # fmt: skip
 """Kinds that are only there by name, so that the cases of the others keep their seeds."""
 NESTED = ("structs", "exploded")
 """Kinds over nested values."""
-NOT_ON_SAIL = (*NESTED, "counted", "chosen", "turned", "worded", "typed", "zoned")
+NOT_ON_SAIL = (*NESTED, "counted", "chosen", "turned", "worded", "typed", "zoned", "mixed")
 """Kinds of which Sail does not read all that Spark does, or not as it does."""

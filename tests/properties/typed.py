@@ -6,7 +6,7 @@ with a value is what they can do with one of every type."""
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -34,6 +34,25 @@ _TYPES: dict[str, Callable[[int], Value]] = {
     "STRING": lambda n: _TEXTS[n],
 }
 """By type: a value for each of ten numbers."""
+_NUMBERS = (0.0, 1.0, 2.0, 3.0, 0.5, 1.5, 7.0, 100.0, -2.0, 4.0)
+_KIN: tuple[dict[str, Callable[[int], Value]], ...] = (
+    {
+        "TINYINT": lambda n: int(_NUMBERS[n]), "SMALLINT": lambda n: int(_NUMBERS[n]),
+        "INT": lambda n: int(_NUMBERS[n]), "BIGINT": lambda n: int(_NUMBERS[n]),
+        "FLOAT": lambda n: _NUMBERS[n], "DOUBLE": lambda n: _NUMBERS[n],
+        "DECIMAL(5,1)": lambda n: Decimal(str(_NUMBERS[n])),
+        "DECIMAL(20,0)": lambda n: Decimal(int(_NUMBERS[n])),
+        "DECIMAL(38,10)": lambda n: Decimal(f"{_NUMBERS[n]:.10f}"),
+        "STRING": lambda n: str(int(_NUMBERS[n])),
+    },
+    {
+        "DATE": lambda n: date(2024, 2, 25 + n // 2),
+        "TIMESTAMP": lambda n: datetime(2024, 2, 25 + n // 2, 6 * (n % 2)),
+        "TIMESTAMP_NTZ": lambda n: datetime(2024, 2, 25 + n // 2, 6 * (n % 2)),
+        "STRING": lambda n: str(date(2024, 2, 25 + n // 2)),
+    },
+)  # fmt: skip
+"""Types that Spark compares with one another: by type, a value for each of ten numbers."""
 TYPED = ("k", "g", "x", "d")
 _PLACE = {"k": 0, "g": 1, "n": 2, "m": 3, "x": 4, "d": 5}
 
@@ -41,28 +60,40 @@ _PLACE = {"k": 0, "g": 1, "n": 2, "m": 3, "x": 4, "d": 5}
 def retyped(rng: random.Random, tables: dict[str, TableCase]) -> dict[str, TableCase]:
     """The tables with other types of the columns that are no numbers to count with: those of a name
     are of one type in all tables."""
-    types = {name: rng.choice(tuple(_TYPES)) for name in TYPED}
+    made = {name: rng.choice(tuple(_TYPES.items())) for name in TYPED}
+    return {name: _of_types(table, made) for name, table in tables.items()}
 
+
+def mixed(rng: random.Random, tables: dict[str, TableCase]) -> dict[str, TableCase]:
+    """The tables with columns of a name that Spark compares although they are of other types."""
+    kin = {name: tuple(rng.choice(_KIN).items()) for name in TYPED}
+    return {
+        name: _of_types(table, {column: rng.choice(kin[column]) for column in TYPED})
+        for name, table in tables.items()
+    }
+
+
+def _of_types(
+    table: TableCase, made: Mapping[str, tuple[str, Callable[[int], Value]]]
+) -> TableCase:
     def row(old: Row) -> Row:
         new = list(old)
-        for name, type_ in types.items():
+        for name, (_, value_of) in made.items():
             value = old[_PLACE[name]]
-            new[_PLACE[name]] = None if value is None else _TYPES[type_](number_of(value))
+            new[_PLACE[name]] = None if value is None else value_of(number_of(value))
         return tuple(new)
 
     def parts(old: tuple[tuple[Row, ...], ...]) -> tuple[tuple[Row, ...], ...]:
         return tuple(tuple(map(row, part)) for part in old)
 
-    return {
-        name: replace(
-            table,
-            said=10_000,  # joins by a BOOLEAN make more rows than there can be of a million
-            columns=tuple((column, types.get(column, type_)) for column, type_ in table.columns),
-            deliveries=parts(table.deliveries),
-            withdrawn=parts(table.withdrawn),
-        )
-        for name, table in tables.items()
-    }
+    types = {name: type_ for name, (type_, _) in made.items()}
+    return replace(
+        table,
+        said=10_000,  # joins by a BOOLEAN make more rows than there can be of a million
+        columns=tuple((column, types.get(column, type_)) for column, type_ in table.columns),
+        deliveries=parts(table.deliveries),
+        withdrawn=parts(table.withdrawn),
+    )
 
 
 def number_of(value: Value) -> int:
@@ -74,6 +105,18 @@ def number_of(value: Value) -> int:
 
 def typed_query(rng: random.Random, tables: list[str]) -> QueryCase:
     return rng.choice((_flat, _grouped, _grouped, _set, _ranked, _asked, _limited))(rng, tables)
+
+
+def mixed_query(rng: random.Random, tables: list[str]) -> QueryCase:
+    """A query over columns of any type; now and then with what tells the type of its first column:
+    that, and the column as a text."""
+    query = typed_query(rng, tables)
+    if query.outer != "{0}" or query.order or rng.random() < 0.6:
+        return query
+    told = rng.choice(
+        ("typeof(c0) AS t, ", "CAST(c0 AS STRING) AS t, ", "to_json(struct(c0)) AS t, ")
+    )
+    return replace(query, outer=f"SELECT {told}q.* FROM ({{0}}) q")
 
 
 def _from(rng: random.Random, tables: list[str]) -> Select:

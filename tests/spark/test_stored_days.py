@@ -20,7 +20,7 @@ from tests.spark.stored_days import StoredDay
 
 ON_SPARK, ON_SAIL, CHUNK = 48, 24, 6
 CHANGELOGS, COMPLETE, OF_KINDS = 62_000, 63_000, 64_000
-KINDS = ("typed", "zoned", "structs", "exploded", "chosen", "counted")
+KINDS = ("typed", "zoned", "structs", "mixed", "chosen", "exploded", "counted")
 """Kinds of queries over columns of other types than those of most generated days."""
 
 

@@ -331,7 +331,7 @@ def position(binder: Binder, node: exp.Expr) -> Scalar:
     """``POSITION(a IN b)`` and ``position(a, b[, from])``."""
     parts = [node.args["substr"], node.this, node.args.get("position")]
     args = tuple(binder.bind(part) for part in parts if part is not None)
-    require_fit(binder, node, "locate", args[:2])
+    require_fit(binder, node, "locate", args)
     return Call("locate", args, INT)
 
 

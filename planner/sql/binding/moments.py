@@ -27,8 +27,14 @@ _OTHER_FIELDS = {
     "H", "HR", "HRS", "M", "MIN", "MINS", "S", "SEC", "SECOND", "SECONDS", "SECS",
 }  # fmt: skip
 """Fields of a moment for which no function stands in their place."""
-_OF_LENGTHS = {"m": ("Y", "MON"), "w": ("DAY", "D", "H", "MIN", "M", "S")}
-"""What fields of an interval begin with, by its kind."""
+_OF_LENGTHS = {
+    "m": {"YEAR", "Y", "YEARS", "YR", "YRS", "MONTH", "MON", "MONS", "MONTHS"},
+    "w": {
+        "DAY", "D", "DAYS", "HOUR", "H", "HOURS", "HR", "HRS", "MINUTE", "M", "MIN", "MINS",
+        "MINUTES", "SECOND", "S", "SEC", "SECONDS", "SECS",
+    },
+}  # fmt: skip
+"""The fields of an interval, by its kind (``ExtractIntervalPart``)."""
 
 
 def with_unit(binder: Binder, name: str, arguments: list[exp.Expr]) -> Scalar:
@@ -67,7 +73,7 @@ def part(binder: Binder, node: exp.Expr, name: str, of: exp.Expr) -> Scalar:
     if kind and kind not in "vsdtnmw":
         raise binder.text.error(of, f"EXTRACT does not take {value.type}")
     has = _OF_LENGTHS.get(kind)
-    if has and not any(field.startswith(one) for one in has):
+    if has and field not in has:
         raise binder.text.error(node, f"EXTRACT has no field {field} of {value.type}")
     if function is not None and not value.type.name.startswith("INTERVAL"):
         return Call(function, (value,), INT)

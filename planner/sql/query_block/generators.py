@@ -91,6 +91,9 @@ def bound_generator(binder: Binder, node: exp.Expr) -> Generator:
     args = tuple(binder.bind(argument) for argument in node.expressions)
     require_fit(binder, node, written, args)
     columns = _made(name, args)
+    if not columns and not all(arg.type.is_known for arg in args):
+        hint = "write its type around it: CAST(... AS ARRAY<...>)"
+        raise binder.text.unsupported(node, f"{written} of a value of unknown type", hint)
     if not columns:
         given = ", ".join(str(arg.type) for arg in args) or "nothing"
         raise binder.text.error(node, f"{written} does not take {given}", _TAKES[name])

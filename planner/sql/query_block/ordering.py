@@ -85,8 +85,8 @@ def _is_listed(node: exp.Expr, value: Scalar, items: Sequence[tuple[str, Scalar]
         if isinstance(value, Ref)
         and value.column.name.lower() == (name or value.column.name).lower()
     }
-    if isinstance(inner, exp.Column) and any(n.lower() == inner.name.lower() for n, _ in items):
-        return True
+    if isinstance(inner, exp.Column) and inner.name.lower() in (n.lower() for n, _ in items):
+        return _meanings(items)[inner.name.lower()] is not None
     return bool(references(value)) and references(value) <= plain
 
 
@@ -109,15 +109,21 @@ def _ordinal(binder: Binder, node: exp.Expr, count: int) -> int | None:
 def output_value(binder: Binder, node: exp.Expr, items: Sequence[tuple[str, Scalar]]) -> Scalar:
     """An expression of ORDER BY: names mean output columns first, then columns of the input; those
     of the input also where two output columns have the name."""
-    aliases: dict[str, Scalar | None] = {}
-    for name, value in items:
-        add_alias(aliases, name, value)
+    aliases = _meanings(items)
     before = binder.aliases, binder.prefer_aliases
     binder.aliases, binder.prefer_aliases = aliases, True
     try:
         return binder.bind(node)
     finally:
         binder.aliases, binder.prefer_aliases = before
+
+
+def _meanings(items: Sequence[tuple[str, Scalar]]) -> dict[str, Scalar | None]:
+    """Return what names of the output mean, None where two columns have one."""
+    aliases: dict[str, Scalar | None] = {}
+    for name, value in items:
+        add_alias(aliases, name, value)
+    return aliases
 
 
 def ordered_bound(
