@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from sqlglot import exp
 
+from forerun.planner.algebra.nested import without_names
 from forerun.planner.algebra.recursion import Recursion
 from forerun.planner.algebra.relational import (
     Aggregate,
@@ -294,6 +295,8 @@ def _combined(context: BindContext, node: exp.SetOperation, left: Bound, right: 
     merged: list[Column] = []
     for name, a, b in zip(left.names, mine, theirs, strict=True):
         type_ = common_type(a.type, b.type)
+        if isinstance(node, exp.Union) and without_names(a.type) == without_names(b.type):
+            type_ = a.type  # fields are called as on the left
         if type_ is None:
             raise text.error(
                 node.args["expression"], f"column {name}: {a.type} and {b.type} do not go together"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,6 +24,9 @@ from forerun.include.state.records import (
 )
 from forerun.include.stores.opening import open_store
 from forerun.include.stores.store import Store
+from forerun.planner.algebra.nested import element_type, struct_fields
+from forerun.planner.algebra.type_kinds import kind_of
+from forerun.planner.algebra.types import DataType, parse_type
 from forerun.planner.contract import (
     CONTRACT_VERSION,
     ArtifactOutput,
@@ -219,12 +224,31 @@ class Day:
 def rows_of(store: Store, partition: ArtifactPartition) -> list[Row]:
     """The rows of a committed folder, in the order in which its files give them."""
     rows: list[Row] = []
+    types = [parse_type(column.type) for column in partition.columns]
     for file in partition.files:
         data = pa.BufferReader(store.get(f"{partition.folder}/{file.name}"))
         found = pq.ParquetFile(data).read().columns
-        columns = [[as_tuples(value) for value in column.to_pylist()] for column in found]
+        values = [[as_tuples(value) for value in column.to_pylist()] for column in found]
+        columns = [
+            [_with_lengths(value, type_) for value in column]
+            if "INTERVAL" in type_.name
+            else column
+            for column, type_ in zip(values, types, strict=True)
+        ]
         rows += zip(*columns, strict=True)
     return rows
+
+
+def _with_lengths(value: Any, type_: DataType) -> Any:
+    """A value with lengths of time, which Spark writes into files as whole numbers."""
+    if value is None:
+        return None
+    if kind_of(type_) == "r":
+        pairs = zip(value, struct_fields(type_), strict=True)
+        return tuple(_with_lengths(one, inner) for one, (_, inner) in pairs)
+    if kind_of(type_) == "a":
+        return tuple(_with_lengths(one, element_type(type_)) for one in value)
+    return timedelta(microseconds=value) if kind_of(type_) == "w" else value
 
 
 def pinned(path: Path, rows: int) -> PinnedFile:
