@@ -60,18 +60,12 @@ def _values(columns: tuple[tuple[str, str], ...], rows: list[Row]) -> str:
     return f"SELECT * FROM VALUES ({'), ('.join(lines)}) AS v({names})"
 
 
-@contextmanager
-def _in_zone(session: Any, zone: str) -> Iterator[None]:
-    """A session whose clock is that of this time zone, and afterwards what it was before."""
-    before = session.conf.get(TIME_ZONE)
-    if zone == before:  # not a message for each day
-        yield
-        return
-    session.conf.set(TIME_ZONE, zone)
-    try:
-        yield
-    finally:
-        session.conf.set(TIME_ZONE, before)
+def _in_utc(zone: str) -> AbstractContextManager[None]:
+    """What an engine does for a day whose session has this time zone, if it knows no clock but
+    that of UTC. (Sail does not know which zone instants of a stream are shown in.)"""
+    if zone != "UTC":
+        raise NotInterpretedError(f"the clock of {zone}")
+    return nullcontext()
 
 
 class PlainSparkEngine:
@@ -94,8 +88,15 @@ class PlainSparkEngine:
     def query(self, sql: str) -> list[Row]:
         return _rows(self._session.sql(sql).toArrow())
 
-    def in_zone(self, zone: str) -> AbstractContextManager[None]:
-        return _in_zone(self._session, zone)
+    @contextmanager
+    def in_zone(self, zone: str) -> Iterator[None]:
+        """Have the session the clock of this time zone, and afterwards that of before."""
+        before = self._session.conf.get(TIME_ZONE)
+        self._session.conf.set(TIME_ZONE, zone)
+        try:
+            yield
+        finally:
+            self._session.conf.set(TIME_ZONE, before)
 
 
 class PlainSailEngine:
@@ -108,7 +109,7 @@ class PlainSailEngine:
     prices = replace(SPARK, flaws=SAIL.flaws)
 
     def __init__(self, session: Any) -> None:
-        self._session, self._client = session, session.client
+        self._client = session.client
         self._bound: dict[str, tuple[tuple[tuple[str, str], ...], list[Row]]] = {}
 
     def bind(self, name: str, columns: tuple[tuple[str, str], ...], rows: list[Row]) -> None:
@@ -124,7 +125,7 @@ class PlainSailEngine:
             return _rows(self._fetched(plan))
 
     def in_zone(self, zone: str) -> AbstractContextManager[None]:
-        return _in_zone(self._session, zone)
+        return _in_utc(zone)
 
     def _plan(self, sql: str) -> proto.Plan:
         plan = proto.Plan()
@@ -189,15 +190,13 @@ class InterpreterEngine:
 
     prices = SPARK
 
-    def in_zone(self, zone: str) -> AbstractContextManager[None]:
-        if zone != "UTC":
-            raise NotInterpretedError(f"the clock of {zone}")
-        return nullcontext()
-
     def __init__(self) -> None:
         self._sources: dict[str, Source] = {}
         self._tables: dict[str, tuple[tuple[str, ...], list[Row]]] = {}
         self._printed: dict[str, tuple[Relation, int]] = {}
+
+    def in_zone(self, zone: str) -> AbstractContextManager[None]:
+        return _in_utc(zone)
 
     @contextmanager
     def recording(self) -> Iterator[None]:
