@@ -214,11 +214,11 @@ def _to_sink(
             incomplete=manifest.incomplete,
         )
         return publish_partition(store, result, sink, stamp)
-    if not isinstance(sink, VersionedFolder):
-        refuse_types(result.columns)
+    if isinstance(sink, VersionedFolder):
+        return _to_version(store, result, at, version)
+    refuse_types(result.columns)
     found = _to_version(store, result, at, version)
-    if not isinstance(sink, VersionedFolder):
-        publish_rows(sink, _day_rows(day, commit, manifest), result_rows(store, result))
+    publish_rows(sink, _day_rows(day, commit, manifest), result_rows(store, result))
     return found
 
 

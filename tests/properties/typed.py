@@ -61,26 +61,27 @@ def retyped(rng: random.Random, tables: dict[str, TableCase]) -> dict[str, Table
     """The tables with other types of the columns that are no numbers to count with: those of a name
     are of one type in all tables."""
     made = {name: rng.choice(tuple(_TYPES.items())) for name in TYPED}
-    return {name: _of_types(table, made) for name, table in tables.items()}
+    return {name: of_types(table, made) for name, table in tables.items()}
 
 
 def mixed(rng: random.Random, tables: dict[str, TableCase]) -> dict[str, TableCase]:
     """The tables with columns of a name that Spark compares although they are of other types."""
     kin = {name: tuple(rng.choice(_KIN).items()) for name in TYPED}
     return {
-        name: _of_types(table, {column: rng.choice(kin[column]) for column in TYPED})
+        name: of_types(table, {column: rng.choice(kin[column]) for column in TYPED})
         for name, table in tables.items()
     }
 
 
-def _of_types(
-    table: TableCase, made: Mapping[str, tuple[str, Callable[[int], Value]]]
-) -> TableCase:
+def of_types(table: TableCase, made: Mapping[str, tuple[str, Callable[[int], Value]]]) -> TableCase:
+    """The table with other types of some columns: for each its type, and what makes a value of one
+    of ten numbers."""
+
     def row(old: Row) -> Row:
         new = list(old)
         for name, (_, value_of) in made.items():
             value = old[_PLACE[name]]
-            new[_PLACE[name]] = None if value is None else value_of(number_of(value))
+            new[_PLACE[name]] = None if value is None else value_of(_number(value))
         return tuple(new)
 
     def parts(old: tuple[tuple[Row, ...], ...]) -> tuple[tuple[Row, ...], ...]:
@@ -96,7 +97,7 @@ def _of_types(
     )
 
 
-def number_of(value: Value) -> int:
+def _number(value: Value) -> int:
     """One of ten numbers for a value, the same for equal ones."""
     if isinstance(value, date):
         return value.toordinal() % 10

@@ -10,9 +10,8 @@ import re
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from tests.oracles.values import Row
 from tests.properties.cases import QueryCase, TableCase
-from tests.properties.typed import number_of, typed_query
+from tests.properties.typed import of_types, typed_query
 
 ZONES = {
     "Europe/Berlin": ("2024-03-31 01:00", "2024-10-27 01:00"),
@@ -25,8 +24,7 @@ ZONES = {
 }
 """By time zone: moments of UTC at which its clocks change, or its day does."""
 _MINUTES = (-95, -60, -30, -5, 0, 5, 30, 65, -1440, 1440)
-_COLUMNS = {"k": 0, "g": 1, "x": 4, "d": 5}
-_TYPES = {"k": "TIMESTAMP", "g": "TIMESTAMP_NTZ", "x": "TIMESTAMP", "d": "DATE"}
+_MOMENTS = {"k": "TIMESTAMP", "g": "TIMESTAMP_NTZ", "x": "TIMESTAMP"}
 _READ = (
     "{0}", "{0}", "{0}", "CAST({0} AS DATE)", "CAST({0} AS TIMESTAMP)", "CAST({0} AS TIMESTAMP_NTZ)",
     "date_trunc('HOUR', {0})", "date_trunc('DAY', {0})", "{0} + INTERVAL 1 DAY", "CAST({0} AS STRING)",
@@ -51,27 +49,12 @@ def zoned(rng: random.Random, tables: dict[str, TableCase]) -> tuple[str, dict[s
     zone = rng.choice(tuple(ZONES))
     change = datetime.fromisoformat(rng.choice(ZONES[zone]))
 
-    def row(old: Row) -> Row:
-        new = list(old)
-        for name, place in _COLUMNS.items():
-            if old[place] is not None:
-                moment = change + timedelta(minutes=_MINUTES[number_of(old[place])])
-                new[place] = moment.date() if name == "d" else moment
-        return tuple(new)
+    def moment(number: int) -> datetime:
+        return change + timedelta(minutes=_MINUTES[number])
 
-    def parts(old: tuple[tuple[Row, ...], ...]) -> tuple[tuple[Row, ...], ...]:
-        return tuple(tuple(map(row, part)) for part in old)
-
-    return zone, {
-        name: replace(
-            table,
-            said=10_000,
-            columns=tuple((column, _TYPES.get(column, type_)) for column, type_ in table.columns),
-            deliveries=parts(table.deliveries),
-            withdrawn=parts(table.withdrawn),
-        )
-        for name, table in tables.items()
-    }
+    made = {name: (type_, moment) for name, type_ in _MOMENTS.items()}
+    dates = {"d": ("DATE", lambda number: moment(number).date())}
+    return zone, {name: of_types(table, made | dates) for name, table in tables.items()}
 
 
 def zoned_query(rng: random.Random, tables: list[str]) -> QueryCase:

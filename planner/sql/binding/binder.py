@@ -140,7 +140,8 @@ class Binder:
         found = resolve(self.text, self.scope, node, parts)
         if found is None:
             if alias is None and parts[0].lower() in self.aliases:
-                raise self.text.error(node, f"{parts[0]} is the name of two columns of the output")
+                what = f"{parts[0]} is the name of two columns of the output"
+                raise self.text.error(node, what, "give one of them another alias")
             if alias is None:
                 raise self._unknown(node, parts)
             return self._fields(node, alias, parts[1:])
