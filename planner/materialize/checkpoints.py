@@ -19,6 +19,7 @@ of a query that is about to move; a driver that is killed cannot say so before.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
@@ -87,21 +88,19 @@ def until_done(cost: float, interruptions: float) -> float:
 
 
 def _cut(stages: _Stages, interruptions: float) -> Checkpoints:
-    cuts: tuple[int, ...] = ()
+    cuts: tuple[Cut, ...] = ()
     expected = stages.expected(cuts, interruptions)
     while further := [
-        (stages.expected((*cuts, at), interruptions), at)
-        for at in stages.candidates
-        if at not in cuts
+        (stages.expected((*cuts, cut), interruptions), number, cut)
+        for number, cut in enumerate(stages.candidates)
+        if cut not in cuts
     ]:
-        cost, at = min(further)
+        cost, _, cut = min(further)
         if cost >= _CLEARLY * expected:
             break
-        cuts, expected = (*cuts, at), cost
-    cost_of = stages.costs(cuts)
-    result = cost_of.pop(stages.root)
-    added = sum(cost_of.values()) + result - stages.costs(())[stages.root]
-    made = {stages.parts[at].cut: cost for at, cost in cost_of.items()}
+        cuts, expected = (*cuts, cut), cost
+    made, result = stages.costs(cuts)
+    added = sum(made.values()) + result - stages.costs(())[1]
     return Checkpoints(made, result, added if made else 0.0, expected)
 
 
@@ -120,7 +119,9 @@ class _Part:
 
 class _Stages:
     """The result of a run by its parts, each after its inputs, and the stages that it is cut into.
-    ``candidates`` are the parts that are read once and can be stored."""
+    ``candidates`` are the groups below the result that can be stored. One that is read twice is
+    believed to be computed for the other reader all the same: a cut is not there to save what is
+    computed twice, as Spark may do it once by itself."""
 
     def __init__(
         self,
@@ -138,25 +139,27 @@ class _Stages:
         self._span = span
         self.parts: list[_Part] = []
         self._collect()
-        self.root = len(self.parts) - 1
-        self.candidates = tuple(self._read_once())
+        self._readers = self._counted()
+        below = (part.cut for part in self.parts[:-1] if part.stored is not None)
+        self.candidates = tuple(dict.fromkeys(below))
 
-    def expected(self, cuts: Collection[int], interruptions: float) -> float:
+    def expected(self, cuts: Collection[Cut], interruptions: float) -> float:
         """Return what the stages take until they are done."""
-        return sum(until_done(cost, interruptions) for cost in self.costs(cuts).values())
+        made, result = self.costs(cuts)
+        return sum(until_done(cost, interruptions) for cost in (*made.values(), result))
 
-    def costs(self, cuts: Collection[int]) -> dict[int, float]:
-        """Return the costs of the stages, by the part that they end in."""
-        made: dict[int, float] = {}
+    def costs(self, cuts: Collection[Cut]) -> tuple[dict[Cut, float], float]:
+        """Return the costs of the stages that store rows, and of the one of the result."""
+        made: dict[Cut, float] = {}
         costs: list[float] = []
-        for number, part in enumerate(self.parts):
+        for part in self.parts:
             cost = part.own + sum(costs[below] for below in part.inputs)
-            if number in cuts and part.stored is not None:
-                made[number] = cost + part.stored
-                cost = part.read
+            if part.cut in cuts and part.stored is not None:
+                made.setdefault(part.cut, cost + part.stored)
+                once = 1 / self._readers[part.cut]  # a share: of the sum of all readers, one reads
+                cost = part.read * once + cost * (1 - once)
             costs.append(cost)
-        made[self.root] = costs[-1]
-        return made
+        return made, costs[-1]
 
     def _collect(self) -> None:
         numbers: dict[tuple[EntryKey, int], int] = {}
@@ -191,23 +194,18 @@ class _Stages:
             read += operators.exchange(size, self._prices)
         return _Part((group, before), own, inputs, stored, read)
 
-    def _read_once(self) -> list[int]:
-        """Return the parts below the result that can be stored and that only one reader has: a cut
-        is not there to save what is computed twice."""
+    def _counted(self) -> Counter[Cut]:
+        """Return how often each group is read that can be stored."""
         times = [0] * len(self.parts)
-        times[self.root] = 1
-        readers: dict[Cut, int] = {}
-        for number in range(self.root, -1, -1):
+        times[-1] = 1
+        readers: Counter[Cut] = Counter()
+        for number in range(len(self.parts) - 1, -1, -1):
             part = self.parts[number]
             for below in part.inputs:
                 times[below] += times[number]
             if part.stored is not None:
-                readers[part.cut] = readers.get(part.cut, 0) + times[number]
-        return [
-            number
-            for number, part in enumerate(self.parts[:-1])
-            if part.stored is not None and readers[part.cut] == 1
-        ]
+                readers[part.cut] += times[number]
+        return readers
 
 
 def _can_be_stored(entry: DpEntry) -> bool:

@@ -118,7 +118,7 @@ class StageBuilder:
             start = round(self._context.prices.stage_start)
             self._begin_stage()
             self._cuts = self._context.checkpoints.get(self._index, NO_CHECKPOINTS)
-            self.added = self._cuts.added
+            self.added, self._charged = self._cuts.added, dict(self._cuts.costs)
             relation = self._relation(chosen.root, chosen.entry(self._index, chosen.root))
             stages += self._stored
             whole = chosen.result_costs.get(self._index, 0)
@@ -198,9 +198,9 @@ class StageBuilder:
         names, title = numbered_names(rows), self._families.title_of(group, rows)
         family = checkpoint_family(title, rows, self._sql(rows, names), tuple(self._sides.made))
         cost = self._cuts.costs[group, before]
-        if family.id in self.used:  # the same rows are read once more
-            self.added -= cost
-        else:
+        self.added -= self._charged.pop((group, before), 0.0)
+        if family.id not in self.used:  # else the same rows are read once more
+            self.added += cost
             self.used[family.id] = family
             name = f"checkpoint-{len(self._stored) + 1}"
             self._stored.append(self._storing(name, family, rows, group, cost))

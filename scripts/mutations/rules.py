@@ -9,6 +9,8 @@ _NOT_IN = ("tests/planner/rules/explore/test_counted_nulls.py",)
 _BANDS = ("tests/properties/test_rule_values.py", "-k", "BandedJoin")
 _FUSED = "planner/rules/explore/fused_aggregates.py"
 _FUSED_ROWS = ("tests/planner/rules/explore/test_fused_aggregates.py",)
+_REPEATED = "planner/rules/normalize/repeated.py"
+_READERS = ("tests/properties/test_kinds.py", "-k", "readers", "-m", "not slow and not spark")
 RULES = (
     Mutation(
         "repeat: a row that stands for several is taken back once", f"{_RULES}/linear.py",
@@ -61,6 +63,19 @@ RULES = (
         "signed bags: weights counted instead of summed", "planner/tvr/signed.py",
         'call = AggregateCall("sum", (Ref(bag.weight),))',
         'call = AggregateCall("count", (Ref(bag.weight),))',
+    ),
+    Mutation(
+        "shared sub-plans: the readers' changes have one weight", f"{_RULES}/linear.py",
+        "    if not node.column_ids & node.input.column_ids:", "    if False:", suite=_READERS,
+    ),
+    Mutation(
+        "shared sub-plans: readers see the columns of the first", _REPEATED,
+        "with_other_columns(above, context, within)", "above", suite=_READERS,
+    ),
+    Mutation(
+        "shared sub-plans: what is equal is planned for each reader", _REPEATED,
+        "return self._readers[self.number(node)] > 1", "return False",
+        suite=("tests/plans/normalize/test_normalize.py",),
     ),
     Mutation(
         "union: only the first branch that changed", f"{_RULES}/linear.py",

@@ -114,8 +114,12 @@ STAGES = (
     ),
     Mutation(
         "checkpoints: the same rows are two stages", "planner/stages/build.py",
-        "        if family.id in self.used:  # the", "        if not family.id:  # the",
+        "        if family.id not in self.used:  # else", "        if family.id:  # else",
         suite=_CHECKPOINTS,
+    ),
+    Mutation(
+        "checkpoints: what has two readers is computed once", "planner/materialize/checkpoints.py",
+        "once = 1 / self._readers[part.cut]", "once = 1", suite=_CHECKPOINTS,
     ),
     Mutation(
         "checkpoints: a small side of the part above is lost", "planner/stages/build.py",

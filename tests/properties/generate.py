@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from tests.properties.cases import Case, JoinClause, QueryCase, Select, TableCase
 from tests.properties.data import in_deliveries, random_tables, with_withdrawals, without_nan
+from tests.properties.readers import readers_query
 from tests.properties.typed import mixed, mixed_query, retyped, typed_query
 from tests.properties.zoned import zoned, zoned_query
 
@@ -727,6 +728,7 @@ APART: dict[str, Callable[[random.Random, list[str]], QueryCase]] = {
     "chosen": _kind_chosen,
     "turned": _kind_turned, "worded": _kind_worded, "typed": typed_query,
     "zoned": zoned_query, "mixed": mixed_query,
+    "readers": readers_query,
 }  # fmt: skip
 """Kinds that are only there by name, so that the cases of the others keep their seeds."""
 NESTED = ("structs", "exploded")

@@ -49,8 +49,12 @@ def _project_delta(node: Relation, inputs: tuple[Versions, ...], ids: ColumnIds)
     delta = inputs[0].delta()
     if delta.weight is None:
         return Signed(Project(delta.relation, node.items))
-    items = (*node.items, (delta.weight, Ref(delta.weight)))
-    return Signed(Project(delta.relation, items), delta.weight)
+    weight = delta.weight
+    if not node.column_ids & node.input.column_ids:
+        # Above a sub-plan that has several readers, and which may be joined: see ShareRepeated.
+        weight = Column(ids.next_id(), weight.name, weight.type)
+    items = (*node.items, (weight, Ref(delta.weight)))
+    return Signed(Project(delta.relation, items), weight)
 
 
 def _generate_applies(node: Relation, inputs: tuple[Input, ...]) -> Applies | Reason:

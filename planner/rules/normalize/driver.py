@@ -20,6 +20,7 @@ from forerun.planner.rules.normalize import (
     nulls,
     outer_join,
     project,
+    repeated,
     semi_join,
 )
 from forerun.planner.rules.normalize import (
@@ -94,7 +95,7 @@ CLEAN: tuple[NormalizeRule, ...] = (
 )
 PASSES = (
     "DropInnerSorts", "CountSides", "ReorderJoins", "DetermineChoices",
-    generated_leaves.NAME, "ReadLeaves", "PruneColumns",
+    generated_leaves.NAME, "ReadLeaves", "PruneColumns", repeated.NAME,
 )  # fmt: skip
 """The passes that run once over the whole query and can be switched off. The pass that makes column
 ids unique cannot, since all others rely on it."""
@@ -191,7 +192,8 @@ def normalize(
     """Return an equivalent relation in normal form with the same output columns, without using the
     rules that are switched ``off``. The function is deterministic.
 
-    In the result, column ids are unique; filters are as low as they may be; there are no RIGHT
+    In the result, a column id is of one node, and sub-plans that are equal but for their ids, with
+    some joins in them, are one object; filters are as low as they may be; there are no RIGHT
     joins; equalities of a join whose sides have the same type compare plain columns; blocks of
     inner joins are left-deep, without needless cross products; unneeded columns are pruned; sorts
     are only under limits or on top.
@@ -226,5 +228,7 @@ def normalize(
     )
     result = run.once("ReadLeaves", lambda r: read_leaves(r, context), result)
     result = run.once("PruneColumns", prune_columns, result)
+    # After all that a reader alone may need has been pushed into its copy.
+    result = run.once(repeated.NAME, lambda r: repeated.share_repeated(r, context), result)
     result = run.fixpoint(CLEAN, result)
     return reordered(result, columns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Set
 from dataclasses import replace
 
 from forerun.planner.algebra.dispatch import operator_pass
@@ -25,6 +26,7 @@ from forerun.planner.algebra.relational import (
     Values,
     Window,
     WindowCall,
+    walk,
 )
 from forerun.planner.algebra.scalar import Call, Ref, Scalar, substitute
 from forerun.planner.algebra.types import Column, ColumnId
@@ -77,6 +79,29 @@ def with_unique_columns(relation: Relation, context: NormalizeContext) -> Relati
     as equal.
     """
     used: set[ColumnId] = set()
+
+    def unless_used(column: Column) -> Column | None:
+        if column.id in used:
+            return context.fresh(column.name, column.type)
+        used.add(column.id)
+        return None
+
+    return _with_others(relation, unless_used)
+
+
+def with_other_columns(
+    relation: Relation, context: NormalizeContext, but: Set[ColumnId] = frozenset()
+) -> Relation:
+    """Return the relation with a fresh id for every column that it computes ``but`` for these. Ids
+    are in the order of the old ones: distributions are by columns in the order of their ids, so a
+    renaming would lose others."""
+    made = {column.id: column for node in walk(relation) for column in made_by(node)}
+    others = {i: context.fresh(made[i].name, made[i].type) for i in sorted(made.keys() - but)}
+    return _with_others(relation, lambda column: others.get(column.id))
+
+
+def _with_others(relation: Relation, other: Callable[[Column], Column | None]) -> Relation:
+    """Return the relation with other columns for those that it computes, where there is one."""
     results: list[tuple[Relation, Renaming]] = []
     stack: list[tuple[Relation, bool]] = [(relation, False)]
     while stack:
@@ -88,26 +113,20 @@ def with_unique_columns(relation: Relation, context: NormalizeContext) -> Relati
         count = len(node.inputs)
         inputs = results[len(results) - count :]
         del results[len(results) - count :]
-        results.append(_renewed(node, inputs, used, context))
+        results.append(_renewed(node, inputs, other))
     return results[0][0]
 
 
 def _renewed(
     node: Relation,
     inputs: list[tuple[Relation, Renaming]],
-    used: set[ColumnId],
-    context: NormalizeContext,
+    other: Callable[[Column], Column | None],
 ) -> tuple[Relation, Renaming]:
     """Return the node over its renewed inputs, and the renaming of its output columns."""
     inner: Renaming = {}
     for _, renaming in inputs:
         inner |= renaming
-    own: Renaming = {}
-    for column in made_by(node):
-        if column.id in used:
-            own[column.id] = context.fresh(column.name, column.type)
-        else:
-            used.add(column.id)
+    own = {column.id: new for column in made_by(node) if (new := other(column)) is not None}
     below = tuple(child for child, _ in inputs)
     if not inner and not own:
         same = all(a is b for a, b in zip(below, node.inputs, strict=True))

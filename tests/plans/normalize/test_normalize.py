@@ -57,6 +57,7 @@ PASSES = (
     "ReadGeneratedLeaves",
     "ReadLeaves",
     "PruneColumns",
+    "ShareRepeated",
 )
 
 

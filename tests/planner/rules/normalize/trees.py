@@ -280,6 +280,8 @@ def check_rewrite(
 
 
 def check_columns_unique(name: str, relation: Relation) -> None:
-    made = Counter(column.id for node in walk(relation) for column in made_by(node))
+    """Each column is computed at one node, which may stand in several places."""
+    nodes = {id(node): node for node in walk(relation)}.values()
+    made = Counter(column.id for node in nodes for column in made_by(node))
     twice = sorted(id_ for id_, count in made.items() if count > 1)
     assert not twice, f"{name} left columns that are made twice: {twice}"
