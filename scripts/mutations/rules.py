@@ -10,6 +10,7 @@ _BANDS = ("tests/properties/test_rule_values.py", "-k", "BandedJoin")
 _FUSED = "planner/rules/explore/fused_aggregates.py"
 _FUSED_ROWS = ("tests/planner/rules/explore/test_fused_aggregates.py",)
 _REPEATED = "planner/rules/normalize/repeated.py"
+_NORMAL = ("tests/plans/normalize/test_normalize.py",)
 _READERS = ("tests/properties/test_kinds.py", "-k", "readers", "-m", "not slow and not spark")
 RULES = (
     Mutation(
@@ -70,12 +71,12 @@ RULES = (
     ),
     Mutation(
         "shared sub-plans: readers see the columns of the first", _REPEATED,
-        "with_other_columns(above, context, within)", "above", suite=_READERS,
+        "with_other_columns(above, context, within)", "above", suite=_NORMAL,
     ),
     Mutation(
         "shared sub-plans: what is equal is planned for each reader", _REPEATED,
         "return self._readers[self.number(node)] > 1", "return False",
-        suite=("tests/plans/normalize/test_normalize.py",),
+        suite=_NORMAL,
     ),
     Mutation(
         "union: only the first branch that changed", f"{_RULES}/linear.py",
