@@ -35,7 +35,7 @@ from forerun.planner.sql.binding.binder import Binder
 from forerun.planner.sql.binding.coercion import arithmetic, cast, compare, unify
 from forerun.planner.sql.binding.going_together import GOING_TOGETHER
 from forerun.planner.sql.binding.lambdas import higher_order
-from forerun.planner.sql.binding.shown import CASTS, field_name
+from forerun.planner.sql.binding.shown import CASTS, SIDES, field_name
 from forerun.planner.sql.syntax.parser import UNIT_FIRST
 
 _QUANTIFIERS = {"some", "any"}
@@ -68,6 +68,7 @@ def function(binder: Binder, node: exp.Expr) -> Scalar:
         return higher_order(binder, node, name, arguments)
     _require_values(binder, name, arguments)
     bound = tuple(binder.bind(argument) for argument in arguments)
+    node.meta[SIDES] = tuple(argument.type for argument in bound)
     require_fit(binder, node, name, bound)
     if name == "arrays_zip" and (zipped := _zipped(arguments, bound)) is not None:
         return zipped

@@ -24,7 +24,7 @@ FIELD = "field"
 OF_MAP = "of a map"
 """The mark of a bracket or a dot that is bound: whether the value before it is a map."""
 SIDES = "sides"
-"""The mark of arithmetic that is bound: the types of its two sides."""
+"""The mark of arithmetic and of calls that are bound: the types of the sides, or of arguments."""
 CONSTANT = "constant"
 """The mark of a number or a length of time that is bound: it as a constant."""
 OUTER_COLUMN = "outer column"
@@ -107,7 +107,7 @@ def _infix(node: exp.Expr, sign: str) -> str:
     """Return how Spark shows an operator: of moments some are functions, and some stand without
     parentheses (``BinaryArithmeticWithDatetimeResolver``)."""
     one, other = shown(node.this), shown(node.expression)
-    left, right = node.meta.get(SIDES, (UNKNOWN, UNKNOWN))
+    left, right = node.meta.get(SIDES, _NOT_BOUND)
     of, by = kind_of(left), kind_of(right)
     if (sign == "+" and by in _MOMENTS and of not in _MOMENTS) or (
         sign == "*" and by in _LENGTHS and of not in _LENGTHS
@@ -125,6 +125,7 @@ def _infix(node: exp.Expr, sign: str) -> str:
 
 
 _MOMENTS, _LENGTHS = frozenset("dtn"), frozenset("mw")
+_NOT_BOUND = UNKNOWN, UNKNOWN
 
 
 def _interval(node: exp.Expr) -> str:
@@ -248,6 +249,8 @@ def _call(node: exp.Expr, name: str = "") -> str:
         return shown(cast)
     if sign := node.meta.get(WRITTEN):
         return f"({shown(args[0])} {sign} {shown(args[1])})"
+    if name in ("to_char", "to_varchar") and kind_of(node.meta.get(SIDES, _NOT_BOUND)[0]) in _MOMENTS:
+        name = "date_format"
     distinct = bool(args) and isinstance(args[0], exp.Distinct)
     args = args[0].expressions if distinct else args
     return call_text(name, list(map(_argument, args)), distinct=distinct)

@@ -3,6 +3,7 @@ adds, too."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from forerun.planner.algebra.aggregates import shown
@@ -31,8 +32,11 @@ _CALLED = {
 """Functions that Spark calls otherwise than they are written."""
 _BY_UNITS = {name: f"timestamp{'diff' if 'diff' in name else 'add'}" for name in UNIT_FIRST}
 """Functions that are called with a unit, with the names that Spark shows."""
-_MOST_SHOWN = {**shown.MOST_SHOWN, "from_json": 1}
+_MOST_SHOWN = {**shown.MOST_SHOWN, **dict.fromkeys(("from_json", "from_csv", "from_xml"), 1)}
 """Functions of which Spark shows so many arguments at most."""
+_OF_MAP = re.compile(r"\s*map\s*<", re.IGNORECASE)
+"""The schema of a map, as ``from_json`` is told it: the column has the name that Spark gives what is
+in the map."""
 _SECONDS = "yyyy-MM-dd HH:mm:ss"
 _ADDED: dict[str, tuple[int, tuple[str, ...]]] = {
     **shown.ADDED,
@@ -60,6 +64,8 @@ def call_text(name: str, arguments: Sequence[str], *, distinct: bool = False) ->
     count, texts = len(arguments), list(arguments[: _MOST_SHOWN.get(name, len(arguments))])
     if (fixed := _as_operator(name, texts)) is not None:
         return fixed
+    if name == "from_json" and _OF_MAP.match("".join(arguments[1:2])):
+        return "entries"
     if name == "log" and count == 1:
         texts.insert(0, "E()")
     if name == "unix_timestamp" and not count:

@@ -19,6 +19,8 @@ sum(a) filter (where b > 1); sum(case when a > 1 then 1 end); array_agg(a); last
 transform(array(a), x -> x + 1); round(d); aggregate(array(a), 0, (s, x) -> s + x);
 split(c, ',')[0]; a in (select b from t); isnull(a); parse_json(c):x.y; parse_json(c):x::int;
 parse_json(c):['x']; parse_json(c):[0]; log(a); power(a, 2); upper(parse_json(c):x::string);
+to_char(f, 'yyyy'); to_varchar(f, 'yyyy'); from_json(c, 'MAP<STRING, INT>'); from_csv(c, 'x INT');
+from_xml(c, 'x INT'); from_json(c, 'x INT'); to_char(a, '999');
 current_date; current_timestamp; a <=> 1; -a; datediff(day, f, f); row_number() over (order by a);
 rank() over (partition by b, c order by a desc, f nulls last); cume_dist() over (order by a);
 ntile(4) over (order by a); ntile() over (order by a); lag(a) over (order by b);
