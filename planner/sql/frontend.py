@@ -245,8 +245,8 @@ def _ordered_output(context: BindContext, node: exp.Expr, bound: Bound) -> Bound
     fields = output_fields("", bound.names, columns, bound.repeats)
     binder = ExpressionBinder(context, Scope(fields, context.parent), bound.relation)
     items = [(n, Ref(c)) for n, c in zip(bound.names, columns, strict=True)]
-    keys, hidden = order_items(binder, node.args.get("order"), items, distinct=False)
-    check_placing(binder, node, items, distinct=False)
+    keys, hidden = order_items(binder, node.args.get("order"), items)
+    check_placing(binder, node, items, ())
     computed = binder.as_columns([("sort_key", value) for value in hidden])
     sort = tuple(key([*columns, *computed]) for key in keys)
     result = ordered_bound(context, node, binder.relation, sort, columns, bound.names)

@@ -65,7 +65,8 @@ def _lambda(binder: Binder, node: exp.Lambda, types: Sequence[DataType], *, test
     }
     binder.variables = {**outer, **own}
     try:
-        body: Scalar = binder.predicate(node.this) if tests else binder.bind(node.this)
+        body: Scalar = binder.bind(node.this)
+        body = binder.condition(node.this, body) if tests else body
     finally:
         binder.variables = outer
     return Call(LAMBDA, (body, *own.values()), body.type)

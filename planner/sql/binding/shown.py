@@ -249,7 +249,10 @@ def _call(node: exp.Expr, name: str = "") -> str:
         return shown(cast)
     if sign := node.meta.get(WRITTEN):
         return f"({shown(args[0])} {sign} {shown(args[1])})"
-    if name in ("to_char", "to_varchar") and kind_of(node.meta.get(SIDES, _NOT_BOUND)[0]) in _MOMENTS:
+    if (
+        name in ("to_char", "to_varchar")
+        and kind_of(node.meta.get(SIDES, _NOT_BOUND)[0]) in _MOMENTS
+    ):
         name = "date_format"
     distinct = bool(args) and isinstance(args[0], exp.Distinct)
     args = args[0].expressions if distinct else args

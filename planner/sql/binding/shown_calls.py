@@ -35,8 +35,7 @@ _BY_UNITS = {name: f"timestamp{'diff' if 'diff' in name else 'add'}" for name in
 _MOST_SHOWN = {**shown.MOST_SHOWN, **dict.fromkeys(("from_json", "from_csv", "from_xml"), 1)}
 """Functions of which Spark shows so many arguments at most."""
 _OF_MAP = re.compile(r"\s*map\s*<", re.IGNORECASE)
-"""The schema of a map, as ``from_json`` is told it: the column has the name that Spark gives what is
-in the map."""
+"""The schema of a map, of which ``from_json`` makes a column of another name."""
 _SECONDS = "yyyy-MM-dd HH:mm:ss"
 _ADDED: dict[str, tuple[int, tuple[str, ...]]] = {
     **shown.ADDED,

@@ -256,7 +256,7 @@ def _case(binder: Binder, node: exp.Expr) -> Scalar:
 
 
 def _if(binder: Binder, node: exp.Expr) -> Scalar:
-    condition = binder.predicate(node.this)
+    condition = binder.condition(node.this, binder.bind(node.this))
     other = node.args.get("false")
     values = [binder.bind(node.args["true"])]
     values.append(Literal(None, NULL) if other is None else binder.bind(other))

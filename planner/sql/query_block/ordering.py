@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from sqlglot import exp
 
 from forerun.planner.algebra.relational import Limit, Project, Relation, Sort, SortKey, Values
-from forerun.planner.algebra.scalar import Literal, Ref, Scalar, references
+from forerun.planner.algebra.scalar import Literal, Ref, Scalar, references, substitute
 from forerun.planner.algebra.type_kinds import is_ordered
 from forerun.planner.algebra.types import Column
 from forerun.planner.sql.binding.binder import BindContext, Binder, Bound, add_alias
 from forerun.planner.sql.binding.scope import Scope
+from forerun.planner.sql.query_block.conditions import SUBQUERIES
 from forerun.planner.sql.query_block.expressions import ExpressionBinder
 from forerun.planner.sql.query_block.windows import sort_key
 from forerun.planner.sql.syntax.text import require_only
@@ -23,15 +24,15 @@ def order_items(
     binder: Binder,
     order: exp.Expr | None,
     items: Sequence[tuple[str, Scalar]],
-    *,
-    distinct: bool,
+    listed: Sequence[Column] = (),
 ) -> tuple[list[KeyOf], list[Scalar]]:
     """Return what ORDER BY sorts by: for each key which output column, and the values that are
-    computed beside the output for it."""
+    computed beside the output for it. ``listed`` are the columns of SELECT DISTINCT, for its items:
+    what is beside its output is computed of these."""
     if order is None:
         return [], []
     require_only(binder.text, order, "expressions")
-    values = [value for _, value in items]
+    values: list[Scalar] = [Ref(column) for column in listed] or [value for _, value in items]
     hidden: list[Scalar] = []
     keys: list[KeyOf] = []
     for item in order.expressions:
@@ -41,13 +42,8 @@ def order_items(
             continue
         position = _ordinal(binder, item.this, len(items))
         if position is None:
-            value = output_value(binder, item.this, items)
-            check_listed(binder, item.this, value, items, distinct=distinct)
+            value = output_value(binder, item.this, items, listed)
             if value not in values:
-                if distinct:
-                    raise binder.text.unsupported(
-                        item, "ORDER BY an expression beside SELECT DISTINCT", "list it, too"
-                    )
                 values.append(value)
                 hidden.append(value)
             position = values.index(value)
@@ -55,39 +51,6 @@ def order_items(
             raise binder.text.error(item, f"nothing is sorted by {values[position].type}")
         keys.append(_key(item, position))
     return keys, hidden
-
-
-def check_listed(
-    binder: Binder,
-    node: exp.Expr,
-    value: Scalar,
-    items: Sequence[tuple[str, Scalar]],
-    *,
-    distinct: bool,
-) -> None:
-    """Refuse to order the rows of SELECT DISTINCT by what it does not list."""
-    if distinct and not _is_listed(node, value, items):
-        raise binder.text.error(
-            node,
-            "ORDER BY something that SELECT DISTINCT does not list",
-            "name a column of the output, by its name there",
-        )
-
-
-def _is_listed(node: exp.Expr, value: Scalar, items: Sequence[tuple[str, Scalar]]) -> bool:
-    """Return whether Spark finds what is sorted by in the output: the name of a column of it, or
-    columns that are listed as they are."""
-    inner = node.unnest()
-    plain = {
-        value.column.id
-        for name, value in items
-        # A column in parentheses has its name, too.
-        if isinstance(value, Ref)
-        and value.column.name.lower() == (name or value.column.name).lower()
-    }
-    if isinstance(inner, exp.Column) and inner.name.lower() in (n.lower() for n, _ in items):
-        return _meanings(items)[inner.name.lower()] is not None
-    return bool(references(value)) and references(value) <= plain
 
 
 def _key(item: exp.Expr, position: int) -> KeyOf:
@@ -106,16 +69,52 @@ def _ordinal(binder: Binder, node: exp.Expr, count: int) -> int | None:
     return position - 1
 
 
-def output_value(binder: Binder, node: exp.Expr, items: Sequence[tuple[str, Scalar]]) -> Scalar:
-    """An expression of ORDER BY: names mean output columns first, then columns of the input; those
-    of the input also where two output columns have the name."""
-    aliases = _meanings(items)
+def output_value(
+    binder: Binder,
+    node: exp.Expr,
+    items: Sequence[tuple[str, Scalar]],
+    listed: Sequence[Column] = (),
+) -> Scalar:
+    """Return an expression of ORDER BY: names mean output columns first, then columns of the input;
+    those of the input also where two output columns have the name. With ``listed`` columns it is
+    computed of these; what they do not have is refused."""
+    shown = items
+    if listed:
+        shown = [(name, Ref(column)) for (name, _), column in zip(items, listed, strict=True)]
     before = binder.aliases, binder.prefer_aliases
-    binder.aliases, binder.prefer_aliases = aliases, True
+    binder.aliases, binder.prefer_aliases = _meanings(shown), True
     try:
-        return binder.bind(node)
+        value = binder.bind(node)
     finally:
         binder.aliases, binder.prefer_aliases = before
+    return _of_listed(binder, node, value, items, listed) if listed else value
+
+
+def _of_listed(
+    binder: Binder,
+    node: exp.Expr,
+    value: Scalar,
+    items: Sequence[tuple[str, Scalar]],
+    listed: Sequence[Column],
+) -> Scalar:
+    """Return a value as Spark computes it of the output of SELECT DISTINCT, in which it finds names
+    of the output, and columns that are listed as they are."""
+    plain = {
+        item.column.id: Ref(column)
+        for (name, item), column in zip(items, listed, strict=True)
+        # A column in parentheses has its name, too.
+        if isinstance(item, Ref) and item.column.name.lower() == (name or item.column.name).lower()
+    }
+    value = substitute(value, plain)
+    if references(value) <= {column.id for column in listed}:
+        return value
+    if next(node.find_all(*SUBQUERIES), None) is not None:
+        raise binder.text.unsupported(node, "a subquery in ORDER BY beside SELECT DISTINCT")
+    raise binder.text.error(
+        node,
+        "ORDER BY something that SELECT DISTINCT does not list",
+        "name a column of the output, by its name there",
+    )
 
 
 def _meanings(items: Sequence[tuple[str, Scalar]]) -> dict[str, Scalar | None]:

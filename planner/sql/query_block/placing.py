@@ -9,17 +9,18 @@ from sqlglot import exp
 
 from forerun.planner.algebra.scalar import Scalar
 from forerun.planner.algebra.type_kinds import is_ordered
+from forerun.planner.algebra.types import Column
 from forerun.planner.sql.binding.binder import Binder
 from forerun.planner.sql.query_block.conditions import SUBQUERIES
 from forerun.planner.sql.query_block.grouping import aggregate_calls
-from forerun.planner.sql.query_block.ordering import check_listed, order_items, output_value
+from forerun.planner.sql.query_block.ordering import order_items, output_value
 from forerun.planner.sql.syntax.text import PLACING
 
 _TOGETHER = ({"distribute", "sort"}, *({clause} for clause in ("order", *PLACING)), set[str]())
 
 
 def check_placing(
-    binder: Binder, node: exp.Expr, items: Sequence[tuple[str, Scalar]], *, distinct: bool
+    binder: Binder, node: exp.Expr, items: Sequence[tuple[str, Scalar]], listed: Sequence[Column]
 ) -> None:
     """Refuse what Spark refuses of the clauses of a query: they see what ORDER BY sees."""
     given = {clause: node.args[clause] for clause in PLACING if node.args.get(clause)}
@@ -35,11 +36,10 @@ def check_placing(
             if calls and "distribute" in given:
                 what = "an aggregate function in SORT BY beside DISTRIBUTE BY"
                 raise binder.text.error(calls[0], what, "list it, and sort by its name")
-            order_items(binder, part, items, distinct=distinct)
+            order_items(binder, part, items, listed)
             continue
         for item in part.expressions:
             inner = item.this if isinstance(item, exp.Ordered) else item
-            value = output_value(binder, inner, items)
-            check_listed(binder, inner, value, items, distinct=distinct)
+            value = output_value(binder, inner, items, listed)
             if clause == "cluster" and not is_ordered(value.type):
                 raise binder.text.error(inner, f"nothing is sorted by {value.type}")

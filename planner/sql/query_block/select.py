@@ -306,15 +306,20 @@ def _finish(block: _Block) -> Bound:
         if distinct.expressions:
             raise block.context.text.unsupported(distinct, "DISTINCT ON")
     items = [(item.name, item.value) for item in block.items if item.value is not None]
-    keys, hidden = order_items(binder, node.args.get("order"), items, distinct=bool(distinct))
-    check_placing(binder, node, items, distinct=bool(distinct))
-    columns = _output_columns(block, [*items, *(("sort_key", value) for value in hidden)])
-    values = [value for _, value in items] + hidden
-    relation: Relation = _project(binder.relation, list(zip(columns, values, strict=True)))
-    visible = tuple(columns[: len(items)])
+    visible = tuple(_output_columns(block, items))
+    listed = visible if distinct is not None else ()
+    keys, hidden = order_items(binder, node.args.get("order"), items, listed)
+    check_placing(binder, node, items, listed)
+    own = [(column, value) for column, (_, value) in zip(visible, items, strict=True)]
+    new = block.context.session.columns.new
+    beside = [(new("sort_key", value.type), value) for value in hidden]
     if distinct is not None:
         require_comparable(block.context.text, distinct, visible)
-        relation = Aggregate(relation, visible, ())
+        relation: Relation = Aggregate(_project(binder.relation, own), visible, ())
+        relation = _project(relation, [*((column, Ref(column)) for column in visible), *beside])
+    else:
+        relation = _project(binder.relation, own + beside)
+    columns = [*visible, *(column for column, _ in beside)]
     sort = tuple(key(columns) for key in keys)
     names = tuple(name for name, _ in items)
     bound = ordered_bound(block.context, node, relation, sort, visible, names)
