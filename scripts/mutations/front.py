@@ -7,7 +7,17 @@ from scripts.mutations.mutation import Mutation
 _RECURSION = ("tests/planner/sql/test_recursion.py",)
 _GENERATED = "planner/rules/normalize/generated_leaves.py"
 _NORMAL = ("tests/plans/normalize",)
+_READ = ("tests/planner/sql/test_golden_algebra.py", "tests/planner/sql/test_errors.py")
 FRONT = (
+    Mutation(
+        "distinct: what is sorted by is looked for in the source",
+        "planner/sql/query_block/ordering.py",
+        "    value = substitute(value, plain)\n", "", suite=_READ,
+    ),
+    Mutation(
+        "distinct: it is sorted by what is not listed", "planner/sql/query_block/ordering.py",
+        "if references(value) <= {column.id for column in listed}:", "if True:", suite=_READ,
+    ),
     Mutation(
         "recursion: an operator over rows that come", "planner/sql/frontend.py",
         "if isinstance(node, Recursion) and sources_of(node) & growing:", "if False:",
