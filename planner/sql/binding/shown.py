@@ -61,8 +61,8 @@ def own_name(node: exp.Expr | None) -> str:
 
 def field_name(node: exp.Expr) -> str:
     """Return the name that Spark gives a value as a field of ``struct`` or ``arrays_zip``: that of
-    an alias, a column, a variable of a lambda or a field, and the text by which an element is
-    read; empty of another expression."""
+    an alias, a column, a variable of a lambda or a field, the text by which an element is read,
+    and ``CURRENT_DATE`` without parentheses; empty of another expression."""
     inner = node.unnest()
     if isinstance(inner, exp.Alias):
         return str(inner.alias)
@@ -70,6 +70,8 @@ def field_name(node: exp.Expr) -> str:
         return str(inner.name)
     if isinstance(inner, exp.Bracket):
         return _constant_text(inner.expressions[0])
+    if isinstance(inner, exp.CurrentDate | exp.CurrentTimestamp):
+        return str(inner.meta.get(WRITTEN, ""))
     return own_name(inner)
 
 

@@ -158,6 +158,14 @@ class ForerunSparkParser(SparkParser):
             join.set("kind", None)
         return join
 
+    def _parse_function(self, *args: Any, **named: Any) -> exp.Expr | None:
+        """``CURRENT_DATE`` without parentheses is a column to Spark at first, and called so."""
+        written = self._curr.text if self._curr else ""
+        node = super()._parse_function(*args, **named)
+        if isinstance(node, exp.CurrentDate | exp.CurrentTimestamp):
+            node.meta[WRITTEN] = written
+        return node
+
     def _parse_equality(self, parse_is: bool = True) -> exp.Expr | None:  # noqa: ARG002
         """What AND and OR connect. NOT stands before it, and never before a value."""
         if self._match(TokenType.NOT):

@@ -34,7 +34,8 @@ rand(); randn(); random(); months_between(f, f); hypot(a, b); rint(e); signum(a)
 csc(a); isnull(a); isnotnull(a); isnan(e); like(c, 'x'); ilike(c, 'x'); rlike(c, 'x');
 regexp(c, 'x'); regexp_like(c, 'x'); startswith(c, 'x'); endswith(c, 'x'); contains(c, 'x');
 array_contains(array(1), 1); equal_null(a, b); to_date(c); to_date(c, 'yyyy'); add_months(f, 1);
-last_day(f); next_day(f, 'MO'); trunc(f, 'MM'); current_date(); curdate(); make_date(2020, 1, 1);
+last_day(f); next_day(f, 'MO'); trunc(f, 'MM'); current_date(); curdate();
+struct(current_date, a); (a, CURRENT_TIMESTAMP); struct(current_date()); make_date(2020, 1, 1);
 date_from_unix_date(1); to_timestamp(c); date_trunc('day', g); current_timestamp(); now();
 from_utc_timestamp(g, 'UTC'); to_utc_timestamp(g, 'UTC'); timestamp_seconds(a);
 timestamp_millis(b); timestamp_micros(b); unhex('41'); encode(c, 'UTF-8'); unbase64(c);
