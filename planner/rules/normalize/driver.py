@@ -16,12 +16,12 @@ from forerun.planner.rules.normalize import (
     generated_leaves,
     implied,
     join,
-    limit,
     nulls,
     outer_join,
     project,
     repeated,
     semi_join,
+    sort,
 )
 from forerun.planner.rules.normalize import (
     filter as filters,
@@ -33,7 +33,6 @@ from forerun.planner.rules.normalize.leaves import read_leaves
 from forerun.planner.rules.normalize.prune import prune_columns
 from forerun.planner.rules.normalize.rule import NormalizeContext, NormalizeRule, reordered
 from forerun.planner.rules.normalize.set_operation import count_sides
-from forerun.planner.rules.normalize.sort import without_inner_sorts
 from forerun.planner.stats.estimate import Estimator
 from forerun.planner.tvr.signed import ColumnIds
 
@@ -79,7 +78,7 @@ PUSH: tuple[NormalizeRule, ...] = (
     project.MERGE_PROJECTS,
     project.DROP_IDENTITY,
     project.DROP_DISTINCT,
-    limit.MERGE_LIMITS,
+    sort.MERGE_LIMITS,
 )
 IMPLY: tuple[NormalizeRule, ...] = (
     # Once, not to a fixpoint: what they add moves away, and they would add it again.
@@ -211,7 +210,7 @@ def normalize(
     columns = relation.columns
     result = run.once("UniqueColumns", lambda r: with_unique_columns(r, context), relation)
     columns = result.columns
-    result = run.once("DropInnerSorts", without_inner_sorts, result)
+    result = run.once("DropInnerSorts", sort.without_inner_sorts, result)
     result = run.fixpoint(PUSH, result)
     result = run.sweep(IMPLY, result, [len(IMPLY) * FIRINGS_PER_NODE])
     result = run.fixpoint(PUSH, result)

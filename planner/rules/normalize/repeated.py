@@ -51,7 +51,13 @@ class _Alike:
         fold(relation, numbered, self._numbers)
         self._readers = self._counted(relation)
 
+    @property
+    def are_some(self) -> bool:
+        """Return whether any sub-plan is read in more than one place."""
+        return any(count > 1 for count in self._readers.values())
+
     def number(self, node: Relation) -> int:
+        """Return the number of a node of the tree."""
         return self._numbers[id(node)]
 
     def is_shared(self, node: Relation) -> bool:
@@ -76,7 +82,11 @@ class _Alike:
 def share_repeated(relation: Relation, context: NormalizeContext) -> Relation:
     """Return the relation with equal sub-plans as one object each, below a projection for each
     place that reads it."""
+    if sum(isinstance(node, Join) for node in walk(relation)) < 2 * JOINS:
+        return relation  # too few for two copies
     alike = _Alike(relation)
+    if not alike.are_some:
+        return relation
     shared: dict[int, Relation] = {}
     within: set[ColumnId] = set()
 

@@ -1,8 +1,9 @@
-"""Removes sorts whose order has no effect on the result."""
+"""Removes sorts whose order has no effect on the result, and merges limits."""
 
 from __future__ import annotations
 
 from forerun.planner.algebra.relational import Filter, Limit, Project, Relation, Sort
+from forerun.planner.rules.normalize.rule import NormalizeContext, NormalizeRule
 
 
 def without_inner_sorts(relation: Relation) -> Relation:
@@ -36,3 +37,20 @@ def _hands_on(node: Relation, is_seen: bool) -> bool:
     """Return whether the order of the node's input matters; ``is_seen`` says if that of its output
     does."""
     return isinstance(node, Limit) or (is_seen and isinstance(node, Project | Filter))
+
+
+def _merge(node: Relation, _context: NormalizeContext) -> Relation | None:
+    """``limit[n, offset o](limit[m, offset p](R))`` = ``limit[min(n, m - o), offset o + p](R)``.
+
+    Both sides take the same rows, because the lower limit passes its rows on in order.
+    """
+    if not isinstance(node, Limit) or not isinstance(node.input, Limit):
+        return None
+    below = node.input
+    counts = [] if node.count is None else [node.count]
+    if below.count is not None:
+        counts.append(max(below.count - node.offset, 0))
+    return Limit(below.input, min(counts, default=None), node.offset + below.offset)
+
+
+MERGE_LIMITS = NormalizeRule("MergeLimits", Limit, _merge)
