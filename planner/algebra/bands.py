@@ -25,11 +25,13 @@ class CountingUnit:
     """A way to count the values of a type in whole numbers: ``function`` makes a BIGINT of a value
     (empty: it is a number already, of which the last of its digits counts), which grows with it;
     ``per`` of them are one on the number line of statistics, where dates and timestamps are days.
-    """
+    Lengths that people have intervals of are between the ``shortest`` and the ``longest``."""
 
     function: str
     returns: DataType
     per: int
+    shortest: int = 2
+    longest: int = 2**33
 
 
 _SECOND = 1_000_000
@@ -43,8 +45,8 @@ _CLOCKS = 30 * 3600 * _SECOND
 """The most by which a day of a time zone may be longer or shorter than 24 hours, all changes of its
 offset taken together: offsets are from -16 to +15 hours, with the local mean times of the past."""
 _UNITS = {
-    "DATE": CountingUnit("unix_date", INT, 1),
-    "TIMESTAMP": CountingUnit("unix_micros", BIGINT, _DAY),
+    "DATE": CountingUnit("unix_date", INT, 1, shortest=1, longest=2**12),
+    "TIMESTAMP": CountingUnit("unix_micros", BIGINT, _DAY, shortest=2**20, longest=2**48),
 }
 _MOST_DIGITS = 18
 """A DECIMAL of so many digits is a BIGINT without its point, and times any power of ten that it
@@ -82,25 +84,24 @@ def unit_of(type_: DataType) -> CountingUnit | None:
     return _UNITS.get(type_.name)
 
 
-def counted(column: Column) -> Scalar:
-    """Return the BIGINT that a column of a type that has a unit is counted as. It never fails, and
-    is NULL where the column is."""
-    unit = unit_of(column.type)
+def counted(value: Scalar) -> Scalar:
+    """Return the BIGINT that a value of a type that has a unit is counted as. It never fails, and
+    is NULL where the value is."""
+    unit, type_ = unit_of(value.type), value.type
     if unit is None:
-        raise ValueError(f"{column.type} has no unit")
-    value: Scalar = Ref(column)
+        raise ValueError(f"{type_} has no unit")
     if unit.function:
         value = Call(unit.function, (value,), unit.returns)
-    elif column.type.scale:
-        tens = Literal(str(unit.per), decimal(column.type.scale + 1, 0))
-        value = Call("*", (value, tens), decimal_result("*", column.type, tens.type))
+    elif type_.scale:
+        tens = Literal(str(unit.per), decimal(type_.scale + 1, 0))
+        value = Call("*", (value, tens), decimal_result("*", type_, tens.type))
     return value if value.type == BIGINT else Call("cast", (value,), BIGINT)
 
 
 def bucket(column: Column, width: int) -> Call:
     """Return the number of the bucket that a column's value is in, towards zero: those next to zero
     share one, so that no value is out of range."""
-    return Call("div", (counted(column), Literal(str(width), BIGINT)), BIGINT)
+    return Call("div", (counted(Ref(column)), Literal(str(width), BIGINT)), BIGINT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +174,7 @@ def _bounds(part: Scalar) -> tuple[Bound, ...]:
     if not isinstance(part, Call) or part.name not in _COMPARISONS:
         return ()
     smaller, greater = reversed(part.args) if _COMPARISONS[part.name] else part.args
-    match _widened(smaller), _widened(greater):
+    match widened(smaller), widened(greater):
         case Call("abs", (distance,)), Literal() as by:
             return tuple(
                 bound for one, other, most in _apart(distance, by)
@@ -186,16 +187,19 @@ def _bounds(part: Scalar) -> tuple[Bound, ...]:
     one, other = _shifted(smaller), _shifted(greater)
     if one is None or other is None or (one.moved and other.moved):
         return ()
-    if one.column == other.column or not _alike(one.column.type, other.column.type):
+    if one.column == other.column or not are_alike(one.column.type, other.column.type):
         return ()
     return ((one.column, other.column, other.most - one.least),)
 
 
-def _widened(value: Scalar) -> Scalar:
-    """Return what is widened to a DECIMAL of as many digits behind the point, or the value."""
+def widened(value: Scalar) -> Scalar:
+    """Return what is cast to a type that holds all of its values and is counted alike, or the
+    value."""
     match value:
-        case Call("cast", (of,), type_) if type_.name == of.type.name == "DECIMAL":
-            return of if _alike(of.type, type_) and type_.precision >= of.type.precision else value
+        case Call("cast", (of,), type_) if are_alike(of.type, type_):
+            number = type_.name == "DECIMAL" or type_.is_integer
+            wide = type_.precision >= of.type.precision and type_.width >= of.type.width
+            return of if number and wide else value
     return value
 
 
@@ -203,12 +207,14 @@ def _apart(distance: Scalar, by: Literal) -> tuple[Bound, ...]:
     """Return the bound that a distance of two columns, the first minus the second, is at most a
     number; nothing if it is the distance of none, or the number has no place in their unit.
     Differences of whole numbers may wrap around, so they are none."""
-    match _widened(distance):
+    match widened(distance):
         case Call("datediff", (Ref(one), Ref(other))) if one.type.name == other.type.name == "DATE":
             number = _whole(by)
         case Call("-", (left, right), type_) if type_.name == "DECIMAL":
-            match _widened(left), _widened(right):
-                case Ref(one), Ref(other) if _alike(one.type, type_) and _alike(other.type, type_):
+            match widened(left), widened(right):
+                case Ref(one), Ref(other) if are_alike(one.type, type_) and are_alike(
+                    other.type, type_
+                ):
                     number = _in_last_digits(by, type_.scale)
                 case _:
                     return ()
@@ -219,7 +225,7 @@ def _apart(distance: Scalar, by: Literal) -> tuple[Bound, ...]:
     return ((one, other, number),)
 
 
-def _alike(one: DataType, other: DataType) -> bool:
+def are_alike(one: DataType, other: DataType) -> bool:
     """Return whether values of the two types are counted in the same unit."""
     if one.name == other.name == "DECIMAL":
         return one.scale == other.scale
@@ -237,12 +243,10 @@ class _Shifted:
 
 
 def _shifted(value: Scalar) -> _Shifted | None:
-    value = _widened(value)
+    value = widened(value)
     match value:
         case Ref(column) if unit_of(column.type) is not None:
             return _Shifted(column)
-        case Call("cast", (of,), type_) if of.type.is_integer and type_.is_integer:
-            return _shifted(of) if type_.width >= of.type.width else None
         case Call("+" | "date_add", (of, Literal() as by)):
             sign = 1
         case Call("-" | "date_sub", (of, Literal() as by)):
@@ -252,7 +256,7 @@ def _shifted(value: Scalar) -> _Shifted | None:
         case _:
             return None
     column_, length = _shifted(of), _length(by, value.type)
-    if column_ is None or column_.moved or length is None or not _alike(of.type, value.type):
+    if column_ is None or column_.moved or length is None or not are_alike(of.type, value.type):
         return None
     slack = _CLOCKS if value.type.name == "TIMESTAMP" and by.type.name == "INTERVAL DAY" else 0
     return _Shifted(column_.column, sign * length - slack, sign * length + slack, moved=True)

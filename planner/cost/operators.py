@@ -301,7 +301,9 @@ def _join(node: Join, inputs: Sizes, output: Size, prices: Prices) -> float:
         moved = 0.0 if sent else sum(exchange(size, prices) for size in inputs)
         return moved + joined(inputs[0], inputs[1], output.rows, broadcast=sent, prices=prices)
     if not pairs:
-        return inputs[0].rows * max(1.0, inputs[1].rows) * prices.output_row
+        compared = max(prices.condition_row, scalar_cost((node.condition,), prices))
+        met = inputs[0].rows * max(1.0, inputs[1].rows)
+        return met * compared + output.rows * prices.output_row
     broadcast = broadcast_side(node, inputs[0], inputs[1], prices) is not None
     return joined(inputs[0], inputs[1], output.rows, broadcast=broadcast, prices=prices)
 

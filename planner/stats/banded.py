@@ -6,13 +6,19 @@ Values are taken to be spread evenly between their bounds. Without bounds nothin
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
 from forerun.planner.algebra.bands import as_bucket, bands
-from forerun.planner.algebra.scalar import Call, Scalar
+from forerun.planner.algebra.intervals import is_bucket_of_width
+from forerun.planner.algebra.scalar import Call, Ref, Scalar, walk
 from forerun.planner.algebra.types import ColumnId
 from forerun.planner.stats.values import ColumnEstimate
+
+_OF_INTERVALS = 48.0
+"""So many buckets are taken to be of a width: of 16 that an interval may be in, a third is one that
+it is in, and an interval holds a ninth of the values (:mod:`forerun.planner.stats.selectivity`)."""
 
 
 def share_in_bands(
@@ -37,7 +43,13 @@ def bucket_estimate(
     scalar: Call, columns: Mapping[ColumnId, ColumnEstimate]
 ) -> ColumnEstimate | None:
     """Return the estimate of the buckets of a column whose bounds are known; None if it is no
-    bucket of one."""
+    bucket of one. Of buckets whose width is that of an interval there are so many that as many
+    pairs of rows have the same one as two open ranges are guessed to let through."""
+    if is_bucket_of_width(scalar):
+        values = {node.column.id: columns[node.column.id] for node in walk(scalar)
+                  if isinstance(node, Ref)}  # fmt: skip
+        most = math.prod(one.distinct for one in values.values())
+        return ColumnEstimate(distinct=max(1.0, min(_OF_INTERVALS, most)), nulls=0.0, width=8.0)
     found = as_bucket(scalar) if scalar.name == "div" else None
     if found is None:
         return None

@@ -17,6 +17,8 @@ def rows_of_one(call: Call) -> float:
         return float(said[0])
     if call.name == "json_tuple":
         return 1.0
+    if call.name == "explode" and isinstance(of := call.args[0], Call) and of.name == "array":
+        return float(len(of.args))
     if call.name != RANGE:
         return FAN_OUT
     if len(said) == 1:

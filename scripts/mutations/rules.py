@@ -7,6 +7,8 @@ from scripts.mutations.mutation import Mutation
 _RULES = "planner/rules/incremental"
 _NOT_IN = ("tests/planner/rules/explore/test_counted_nulls.py",)
 _BANDS = ("tests/properties/test_rule_values.py", "-k", "BandedJoin")
+_INTERVALS = ("tests/properties/test_rule_values.py", "-k", "IntervalJoin")
+_INTERVAL_JOINS = "planner/rules/explore/interval_joins.py"
 _FUSED = "planner/rules/explore/fused_aggregates.py"
 _FUSED_ROWS = ("tests/planner/rules/explore/test_fused_aggregates.py",)
 _REPEATED = "planner/rules/normalize/repeated.py"
@@ -159,6 +161,36 @@ RULES = (
         "banded join: rows of the left are repeated in any join",
         "planner/rules/explore/banded_joins.py",
         "_banded(node, band, match.ids, 1)", "_banded(node, band, match.ids, 0)", suite=_BANDS,
+    ),
+    Mutation(
+        "intervals: a point of NULL between bounds that are both open",
+        "planner/algebra/intervals.py",
+        "low is not None and not (low.open_ and high.open_)", "low is not None",
+        suite=("tests/planner/algebra/test_intervals.py",),
+    ),
+    Mutation(
+        "intervals: a bound of NULL that is none is in no bucket", "planner/algebra/intervals.py",
+        "    if open_ is None:\n        return number\n", "    return number\n", suite=_INTERVALS,
+    ),
+    Mutation(
+        "interval join: the last bucket of an interval is left out", _INTERVAL_JOINS,
+        'Call("<=", (Ref(after), long), BOOLEAN)', 'Call("<", (Ref(after), long), BOOLEAN)',
+        suite=_INTERVALS,
+    ),
+    Mutation(
+        "interval join: the condition is that of the buckets alone", _INTERVAL_JOINS,
+        "            return Filter(Join(kind, *self._each, conjunction(self._buckets)), condition)",
+        "            return Join(kind, *self._each, conjunction(self._buckets))", suite=_INTERVALS,
+    ),
+    Mutation(
+        "interval join: the rows of a left join without partner are left out", _INTERVAL_JOINS,
+        "UnionAll((pairs, Project(alone, padded)), columns)", "UnionAll((pairs, pairs), columns)",
+        suite=_INTERVALS,
+    ),
+    Mutation(
+        "interval join: what else the condition reads does not tell rows apart", _INTERVAL_JOINS,
+        "if column.id in read)", "if column.id not in read and column.id in told)",
+        suite=_INTERVALS,
     ),
     Mutation(
         "fused aggregates: a filter below a join is forgotten", _FUSED,

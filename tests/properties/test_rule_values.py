@@ -20,7 +20,12 @@ from forerun.planner.algebra.relational import (
 )
 from forerun.planner.algebra.scalar import TRUE, Call, Literal, Ref, conjunction, equals
 from forerun.planner.algebra.types import BIGINT, BOOLEAN, DOUBLE, Column, ColumnId
-from forerun.planner.rules.explore import banded_joins, counted_values, distinct
+from forerun.planner.rules.explore import (
+    banded_joins,
+    counted_values,
+    distinct,
+    interval_joins,
+)
 from forerun.planner.rules.incremental.memo_rules import SPLIT_JOIN, TVR_GENERATING, without
 from forerun.planner.rules.methods import continuous_view, positive_negative
 from forerun.planner.search.rule import MemoRule
@@ -173,6 +178,24 @@ def near(rng: random.Random, given: list[History]) -> Relation:
     return Join(rng.choice(kinds), left.scan, right.scan, conjunction(tuple(parts)))
 
 
+def between(rng: random.Random, given: list[History]) -> Relation:
+    """A join of rows with the intervals that they lie in, of either side."""
+    sides = rng.sample(given[:2], 2)
+    spans, points = sides
+    low, high = Ref(column(spans, KEY)), Ref(column(spans, NUMBER))
+    point = Ref(column(points, NUMBER))
+    below, above = (rng.choice((">", ">=")) for _ in range(2))
+    upper = Call(above, (high, point), BOOLEAN)
+    if rng.random() < 0.3:
+        upper = Call("or", (upper, Call("isnull", (high,), BOOLEAN)), BOOLEAN)
+    parts = [Call(below, (point, low), BOOLEAN), upper]
+    if rng.random() < 0.3:
+        money = (Ref(column(points, MONEY)), Ref(column(spans, MONEY)))
+        parts.append(Call("<>", money, BOOLEAN))
+    kinds = (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
+    return Join(rng.choice(kinds), given[0].scan, given[1].scan, conjunction(tuple(parts)))
+
+
 def any_join(rng: random.Random, given: list[History]) -> Relation:
     return joined(rng, given, JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
 
@@ -187,6 +210,7 @@ RULES: tuple[tuple[MemoRule, Tree, tuple[MemoRule, ...]], ...] = (
     (distinct.RULE, counted_once, TVR_GENERATING),
     (counted_values.RULE, counted_places, TVR_GENERATING),
     (banded_joins.RULE, near, TVR_GENERATING),
+    (interval_joins.RULE, between, TVR_GENERATING),
     (continuous_view.STATES, grouped_rows, without("AggregateDelta")),
 )
 

@@ -22,18 +22,20 @@ band join by partitions).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from forerun.planner.algebra.bands import Band, bands, bucket, buckets_apart
+from forerun.planner.algebra.nested import array_of
 from forerun.planner.algebra.predicates import split_condition
 from forerun.planner.algebra.relational import (
     Filter,
+    Generate,
     Join,
     JoinKind,
     Project,
     Relation,
-    Values,
 )
 from forerun.planner.algebra.scalar import (
-    TRUE,
     Call,
     Literal,
     Ref,
@@ -42,11 +44,12 @@ from forerun.planner.algebra.scalar import (
     equals,
     is_deterministic,
 )
-from forerun.planner.algebra.types import BIGINT, Column
+from forerun.planner.algebra.types import BIGINT, UNKNOWN, Column
 from forerun.planner.search.rule import Match, MemoRule
 from forerun.planner.tvr.signed import ColumnIds
 
 _KINDS = frozenset({JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI})
+_NUMBERS = array_of(BIGINT)
 _NARROWEST = 2
 """The least width of a bucket: the number of one is then half of the largest at most."""
 
@@ -105,10 +108,18 @@ def _repeated(
     """The rows of a side, once for each of the buckets in which partners may be, and the column
     that says which one."""
     by, near = ids.of_type("apart", BIGINT), ids.of_type("bucket", BIGINT)
-    rows = Values((by,), tuple((Literal(str(number), BIGINT),) for number in apart))
     items = tuple((c, Ref(c)) for c in side.columns if c != made)
     total = Call("+", (Ref(made), Ref(by)), BIGINT)
-    return Project(Join(JoinKind.INNER, side, rows, TRUE), (*items, (near, total))), near
+    return Project(once_for_each(side, by, apart), (*items, (near, total))), near
+
+
+def once_for_each(side: Relation, made: Column, numbers: Iterable[int]) -> Generate:
+    """Return the rows of a side, once for each of some numbers, which are in the column ``made``.
+
+    As a join with constant rows they would be one of several joins to Spark, which begins with that
+    of the two sides by the condition of the query, and so compares all rows with all."""
+    literals = tuple(Literal(str(number), BIGINT) for number in numbers)
+    return Generate(side, Call("explode", (Call("array", literals, _NUMBERS),), UNKNOWN), (made,))
 
 
 RULE = MemoRule(

@@ -11,7 +11,12 @@ from dataclasses import dataclass, field
 
 from forerun.planner.algebra.relational import Join, Relation, walk
 from forerun.planner.memo.memo import Memo
-from forerun.planner.rules.explore import banded_joins, counted_values, distinct
+from forerun.planner.rules.explore import (
+    banded_joins,
+    counted_values,
+    distinct,
+    interval_joins,
+)
 from forerun.planner.rules.explore.counted_nulls import count_nulls
 from forerun.planner.rules.explore.eager_aggregate import aggregate_eagerly
 from forerun.planner.rules.explore.fused_aggregates import fuse_aggregates
@@ -127,5 +132,6 @@ LOCAL: tuple[MemoRule, ...] = (
     distinct.RULE,
     counted_values.RULE,
     banded_joins.RULE,
+    interval_joins.RULE,
 )
 """Rewrites of one operator and its input; they are memo rules and fire with those of a method."""
