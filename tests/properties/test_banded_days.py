@@ -143,6 +143,21 @@ def test_days_with_joins_by_intervals_equal_batch() -> None:
     assert min(used, kept) > DAYS // 2
 
 
+@pytest.mark.parametrize("word", ["LEFT", "LEFT ANTI", "LEFT SEMI"])
+def test_rows_of_one_value_of_which_one_alone_has_a_partner(word: str) -> None:
+    columns = (("k", "BIGINT"), ("ke", "BIGINT"), ("v", "INT"))
+    tables = {
+        "t0": TableCase(columns, True, (((5, 0, 1),), ((5, 0, 2), (5, 0, None))), ()),
+        "t1": TableCase(columns, True, (((4, 6, 1),), ()), ()),
+    }
+    sql = f"SELECT a.v FROM t0 a {word} JOIN t1 b ON a.k BETWEEN b.k AND b.ke AND a.v <> b.v"
+    case = Case("alone", tables, QueryCase((Select(("1",), "t0"),), outer=sql), 2, early=True)
+    engine = InterpreterEngine()
+    with engine.recording():
+        run_case(case, engine)
+    assert uses_buckets(case, "IntervalJoin")
+
+
 @pytest.mark.spark
 def test_and_on_spark() -> None:
     engine = PlainSparkEngine(spark_session())
