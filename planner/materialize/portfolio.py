@@ -27,7 +27,12 @@ from forerun.planner.rules.exploration import ExplorationScope, Explored, explor
 from forerun.planner.rules.explore.catalog import EXPLORE, LastTwoRuns
 from forerun.planner.rules.explore.small_values import magnitudes
 from forerun.planner.rules.incremental import foreign_key
-from forerun.planner.rules.methods import appended_windows, recent_rows, split_windows
+from forerun.planner.rules.methods import (
+    appended_windows,
+    recent_rows,
+    split_windows,
+    upcoming_rows,
+)
 from forerun.planner.rules.methods.catalog import AUTO, SINGLE
 from forerun.planner.rules.methods.method import Method
 from forerun.planner.temporal.group_sizes import GroupSizes, estimator
@@ -113,7 +118,9 @@ def foreign_keys(request: PlanRequest) -> tuple[ReliedForeignKey, ...]:
     )
 
 
-_IN_ORDER = frozenset({appended_windows.RULE.name, recent_rows.RULE.name, split_windows.RULE.name})
+_IN_ORDER = frozenset(
+    one.RULE.name for one in (appended_windows, recent_rows, split_windows, upcoming_rows)
+)
 """The rules for sources whose rows are declared to come in an order."""
 
 Relied = frozenset[tuple[str, str]]

@@ -24,6 +24,7 @@ from forerun.planner.rules.methods import (
     positive_negative,
     recent_rows,
     split_windows,
+    upcoming_rows,
 )
 from forerun.planner.rules.methods.domain import DOMAIN
 from forerun.planner.rules.methods.method import Method, always
@@ -45,6 +46,7 @@ IM1 = Method(
         changed_partitions.RULE,
         appended_windows.RULE,
         recent_rows.RULE,
+        upcoming_rows.RULE,
         split_windows.RULE,
     ),
     always,

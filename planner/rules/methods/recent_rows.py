@@ -64,7 +64,7 @@ TIED = (
     "not hold"
 )
 _MOVING = re.compile(r"ROWS BETWEEN (\d+) PRECEDING AND (?:CURRENT ROW|\d+ PRECEDING)")
-_MOST = 1000
+MOST_ROWS = 1000
 """The most rows of a partition that are kept so; further back, a frame is mostly all of it."""
 
 
@@ -86,35 +86,43 @@ def goes_on(memo: Memo, window: Window) -> bool:
     """Return whether all functions of a window look back at a few rows, of which it is sure which
     they are."""
     back = [_looks_back(call) for _, call in window.calls]
-    if None in back or max(filter(None, back), default=0) > _MOST:
+    if None in back or max(filter(None, back), default=0) > MOST_ROWS:
         return False
     if any(reads_chosen(memo, window, call) for _, call in window.calls):
         return False
-    return _reads_what_ties(window) or _is_told_apart(memo, window)
+    return reads_what_ties(window) or is_told_apart(memo, window)
 
 
 def _looks_back(call: WindowCall) -> int | None:
     """Return at how many rows before its own a call looks at most; None if that has no bound, or if
     its value depends on more than these rows."""
+    if call.name == "lag":
+        return steps(call)
     if call.distinct or call.ignore_nulls or any(arg.type.is_floating for arg in call.args):
         return None
-    if call.name == "lag" and not call.frame:
-        by = call.args[1] if len(call.args) > 1 else Literal("1", INT)
-        known = isinstance(by, Literal) and re.fullmatch(r"\d+", by.text or "")
-        return int(by.text or 0) if known and isinstance(by, Literal) else None
     moving = _MOVING.fullmatch(call.frame)
     return int(moving[1]) if moving else None
 
 
-def _reads_what_ties(window: Window) -> bool:
+def steps(call: WindowCall) -> int | None:
+    """Return how many rows away the row is that ``lag`` or ``lead`` reads; None if that is no
+    constant, or is counted without NULLs."""
+    by = call.args[1] if len(call.args) > 1 else Literal("1", INT)
+    if call.frame or call.ignore_nulls or not isinstance(by, Literal):
+        return None
+    return int(by.text) if re.fullmatch(r"\d+", by.text or "") and by.text else None
+
+
+def reads_what_ties(window: Window) -> bool:
     """Return whether what is read of other rows is the same among rows that tie."""
     first = window.calls[0][1]
     columns = (*first.partition, *(key.column for key in first.order))
     same = {column.id for column in columns if are_told_apart((column.type,))}
-    return _read(window) <= same and all(call.name == "lag" for _, call in window.calls)
+    by_place = all(call.name in ("lag", "lead") for _, call in window.calls)
+    return by_place and _read(window) <= same
 
 
-def _is_told_apart(memo: Memo, window: Window) -> bool:
+def is_told_apart(memo: Memo, window: Window) -> bool:
     """Return whether the columns of the partition and of the order hold a key of the rows."""
     (rows,) = window.inputs
     if not isinstance(rows, Reference):
@@ -129,7 +137,7 @@ def _after_recent(memo: Memo, ids: ColumnIds, window: Window, order: Column) -> 
     rows, first = window.input, window.calls[0][1]
     if not isinstance(rows, Reference):
         raise TypeError(f"{rows} is no reference")
-    given, surely = tvr_of(memo, rows), _reads_what_ties(window)
+    given, surely = tvr_of(memo, rows), reads_what_ties(window)
     most = max(1, *(_looks_back(call) or 0 for _, call in window.calls))
     columns = tuple((column, Ref(column)) for column in rows.columns)
     text = TIED.format(names=", ".join(key.column.name for key in first.order))
