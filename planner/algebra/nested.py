@@ -28,6 +28,10 @@ ELEMENT = "[]"
 """The call ``value[index]``: an array and a place from 0, or a map and a key."""
 
 
+TIME_WINDOW = DataType("STRUCT<start:TIMESTAMP,end:TIMESTAMP>")
+"""What ``window()`` and ``session_window()`` give."""
+
+
 def array_of(element: DataType) -> DataType:
     """Return the type of an array; UNKNOWN of elements whose type is not known."""
     return DataType(f"ARRAY<{element.sql}>") if element.is_known else UNKNOWN

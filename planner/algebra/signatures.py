@@ -44,7 +44,7 @@ _NUMBERS = """
     timestamp_micros timestamp_millis timestamp_seconds tinyint to_variant_object try_avg
     try_parse_json try_sum try_url_decode try_validate_utf8 typeof ucase unbase64 unhex unix_date
     unix_micros unix_millis unix_seconds upper url_decode url_encode validate_utf8 var_pop
-    var_samp variance weekday weekofyear year zeroifnull
+    var_samp variance weekday weekofyear window_time year zeroifnull
 1,2,3,6,7: make_timestamp try_make_timestamp
 1-: coalesce concat_ws count format_string hash hour minute printf second xxhash64
 1-2: any_value approx_count_distinct approx_top_k_accumulate approx_top_k_combine
@@ -199,7 +199,6 @@ v*vilecdtmw i*vilecsd lec*vilecs s*ilecw d*vimw t*vmw m*vdtm w*vsdtw: try_add
 v*vilec ilecmw*vilecs s*ilec: try_divide
 v*vilecmw ilec*vilecsmw s*ilecmw mw*vilecs: try_multiply
 v*vilecdtmw ilec*vilecs s*ilecdtw d*visdtmw t*vsdtmw m*vm w*vw: try_subtract
-v*v: uniform
 """
 """Kinds of the first argument, and of the second one beside it: the functions, called with two.
 FLOAT is as DOUBLE, and TIMESTAMP_NTZ as TIMESTAMP."""

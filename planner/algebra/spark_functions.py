@@ -79,7 +79,8 @@ _BY_KIND: Mapping[FunctionKind, str] = {
         "try_parse_url try_subtract try_to_binary try_to_date try_to_number try_to_time "
         "try_to_timestamp try_url_decode try_validate_utf8 try_variant_get typeof ucase unbase64 "
         "unhex unix_date unix_micros unix_millis unix_seconds upper url_decode "
-        "url_encode validate_utf8 variant_get weekday weekofyear width_bucket xpath xpath_boolean "
+        "url_encode validate_utf8 variant_get weekday weekofyear width_bucket window_time xpath "
+        "xpath_boolean "
         "xpath_double xpath_float xpath_int xpath_long xpath_number xpath_short xpath_string "
         "xxhash64 year zeroifnull zip_with "
         "timestampadd timestampdiff"  # of the grammar, not of the registry
@@ -100,7 +101,7 @@ _BY_KIND: Mapping[FunctionKind, str] = {
     FunctionKind.MACHINE: "from_protobuf to_protobuf",
     FunctionKind.OPTIONS: "from_avro from_xml schema_of_avro schema_of_xml",
     FunctionKind.SECRET: "aes_decrypt aes_encrypt try_aes_decrypt",
-    FunctionKind.ROWS: "session_window window window_time",
+    FunctionKind.ROWS: "session_window window",
     FunctionKind.AGGREGATE: "schema_of_variant_agg",
     FunctionKind.TABLE: (
         "collations python_worker_logs range sql_keywords variant_explode variant_explode_outer"

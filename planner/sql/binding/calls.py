@@ -8,7 +8,13 @@ from sqlglot import exp
 
 from forerun.planner.algebra.aggregates.functions import is_aggregate
 from forerun.planner.algebra.functions import GENERATORS, WINDOW_ONLY, result_type
-from forerun.planner.algebra.nested import array_of, element_type, struct_of
+from forerun.planner.algebra.nested import (
+    FIELD,
+    TIME_WINDOW,
+    array_of,
+    element_type,
+    struct_of,
+)
 from forerun.planner.algebra.scalar import Call, Literal, Scalar, references
 from forerun.planner.algebra.signatures import misfit, numbers
 from forerun.planner.algebra.spark_functions import (
@@ -19,6 +25,7 @@ from forerun.planner.algebra.spark_functions import (
 )
 from forerun.planner.algebra.type_kinds import can_cast, is_ordered, kind_of
 from forerun.planner.algebra.types import (
+    BIGINT,
     BOOLEAN,
     DATE,
     DOUBLE,
@@ -264,6 +271,15 @@ def _steps(args: tuple[Scalar, ...]) -> Scalar | None:
     return Call("sequence", args, result_type("sequence", tuple(arg.type for arg in args)))
 
 
+def _window_time(args: tuple[Scalar, ...]) -> Scalar | None:
+    """``window_time`` of what ``window()`` gives: the last microsecond in it."""
+    if len(args) != 1 or args[0].type != TIME_WINDOW:
+        return None
+    end = Call(FIELD, (args[0], Literal("end", STRING)), TIMESTAMP)
+    last = Call("-", (Call("unix_micros", (end,), BIGINT), Literal("1", BIGINT)), BIGINT)
+    return Call("timestamp_micros", (last,), TIMESTAMP)
+
+
 def _tried(name: str, op: str) -> Callable[[tuple[Scalar, ...]], Scalar | None]:
     """``try_add`` and the like of numbers, which are of the type of the operator's result."""
 
@@ -288,6 +304,7 @@ _SPECIAL: dict[str, Callable[[tuple[Scalar, ...]], Scalar | None]] = {
     "positive": _positive,
     "array": _array,
     "sequence": _steps,
+    "window_time": _window_time,
     **{name: _tried(name, op) for name, op in _TRIED.items()},
 }
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from forerun.planner.algebra.nested import element_type, map_types, struct_fields
+from forerun.planner.algebra.nested import TIME_WINDOW, element_type, map_types, struct_fields
 from forerun.planner.algebra.scalar import Scalar
 from forerun.planner.algebra.type_kinds import kind_of
 from forerun.planner.algebra.types import INTEGER_DIGITS, NULL, STRING, DataType
@@ -109,6 +109,7 @@ GOING_TOGETHER: Mapping[str, Callable[[Arguments], bool]] = {
     "sequence": _is_stepped,
     "map_from_entries": _of_entries,
     "map_contains_key": _has_key,
+    "window_time": lambda args: len(args) != 1 or args[0].type == TIME_WINDOW,
     **dict.fromkeys(("element_at", "try_element_at"), _has_part),
     "array_contains": _holds,
     **dict.fromkeys(

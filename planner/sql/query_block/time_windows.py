@@ -20,6 +20,7 @@ from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 
+from forerun.planner.algebra.nested import TIME_WINDOW
 from forerun.planner.algebra.relational import (
     Filter,
     Generate,
@@ -38,14 +39,12 @@ from forerun.planner.algebra.types import (
     UNKNOWN,
     Column,
     DataType,
-    parse_type,
 )
 from forerun.planner.sql.binding.binder import Binder
 from forerun.planner.sql.binding.coercion import cast
 from forerun.planner.sql.query_block.conditions import SUBQUERIES
 
 _WINDOW, _SESSION = "window", "session_window"
-_STRETCH = parse_type("STRUCT<start:TIMESTAMP,end:TIMESTAMP>")
 _LENGTHS = {
     "week": 604_800_000_000, "day": 86_400_000_000, "hour": 3_600_000_000, "minute": 60_000_000,
     "second": 1_000_000, "millisecond": 1_000, "microsecond": 1,
@@ -146,7 +145,7 @@ def _sum(one: Scalar, other: Scalar) -> Scalar:
 
 def _stretch(start: Scalar, end: Scalar) -> Scalar:
     parts = (Literal("start", STRING), _moment(start), Literal("end", STRING), _moment(end))
-    return Call("named_struct", parts, _STRETCH)
+    return Call("named_struct", parts, TIME_WINDOW)
 
 
 def _moment(micros: Scalar) -> Scalar:

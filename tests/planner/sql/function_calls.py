@@ -31,6 +31,7 @@ datediff(day, f, f); sqrt(a); cbrt(a); exp(a); expm1(a); ln(a); log(a); log10(a)
 pow(a, 2); power(a, 2); sin(a); cos(a); tan(a); cot(a); asin(a); acos(a); atan(a); atan2(a, b);
 sinh(a); cosh(a); tanh(a); asinh(a); acosh(a); atanh(a); degrees(a); radians(a); pi(); e();
 rand(); randn(); random(); months_between(f, f); hypot(a, b); rint(e); signum(a); sign(a); sec(a);
+uniform(0, 10); uniform(0.5, 10, 5);
 csc(a); isnull(a); isnotnull(a); isnan(e); like(c, 'x'); ilike(c, 'x'); rlike(c, 'x');
 regexp(c, 'x'); regexp_like(c, 'x'); startswith(c, 'x'); endswith(c, 'x'); contains(c, 'x');
 array_contains(array(1), 1); equal_null(a, b); to_date(c); to_date(c, 'yyyy'); add_months(f, 1);

@@ -99,7 +99,7 @@ def test_the_deployment_says_so_in_its_environment() -> None:
 
 def test_an_unknown_function_is_an_error_with_near_names() -> None:
     assert "did you mean" in refusal("SELECT substrin(c, 1) AS x FROM t").hint
-    for name in ("window_time(g)", "schema_of_variant_agg(a)", "sql_keywords()"):
+    for name in ("schema_of_variant_agg(a)", "sql_keywords()"):
         assert isinstance(refusal(f"SELECT {name} AS x FROM t"), UnsupportedSqlError)
 
 
