@@ -28,6 +28,8 @@ QUERIES = {
     "FROM t0",
     "two-before": f"SELECT g, id, lag(m, 2, 0.5) OVER ({BY_G}) AS b, lag(g, 1) OVER ({BY_G}) AS c "
     "FROM t0",
+    "doubles": f"SELECT k, id, lag(r) OVER ({BY_K}) AS b, r - lag(r) OVER ({BY_K}) AS d FROM "
+    "(SELECT *, CAST(m AS DOUBLE) / 3 AS r FROM t0) q",
     "moving": f"SELECT g, id, sum(n) OVER ({BY_G} ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS s, "
     f"max(m) OVER ({BY_G} ROWS BETWEEN 3 PRECEDING AND 1 PRECEDING) AS x FROM t0",
     "averages": f"SELECT k, id, avg(m) OVER ({BY_K} ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS a "

@@ -29,6 +29,8 @@ QUERIES = {
     "FROM t0",
     "two-after": f"SELECT g, id, lead(m, 2, 0.5) OVER ({BY_G}) AS b, lead(g, 1) OVER ({BY_G}) AS c "
     "FROM t0",
+    "doubles": f"SELECT k, id, lead(r) OVER ({BY_K}) AS b, r - lead(r) OVER ({BY_K}) AS d FROM "
+    "(SELECT *, CAST(m AS DOUBLE) / 3 AS r FROM t0) q",
     "coming": f"SELECT g, id, sum(n) OVER ({BY_G} ROWS BETWEEN CURRENT ROW AND 2 FOLLOWING) AS s, "
     f"max(m) OVER ({BY_G} ROWS BETWEEN 1 FOLLOWING AND 3 FOLLOWING) AS x FROM t0",
     "all": "SELECT id, lead(id) OVER (ORDER BY at, id) AS b FROM t0",
@@ -39,7 +41,7 @@ QUERIES = {
     "until": "SELECT at, until, count(*) AS c FROM (SELECT at, lead(at) OVER (PARTITION BY g ORDER "
     "BY at) AS until FROM t0 WHERE n > 1) q GROUP BY at, until",
 }
-OF_THE_ORDER = ("gaps", "until")
+OF_THE_ORDER = ("all", "gaps", "until")
 """What these read of the row after is equal for rows that tie, so no key is needed."""
 
 
