@@ -16,12 +16,12 @@ from forerun.planner.algebra.type_kinds import kind_of
 from forerun.planner.algebra.types import DataType
 
 _NUMBERS = """
-0: curdate current_catalog current_database current_date current_schema current_time
+0: curdate current_catalog current_database current_date current_schema
     current_timestamp current_timezone current_user e input_file_block_length
     input_file_block_start input_file_name localtimestamp monotonically_increasing_id now pi
     session_user spark_partition_id user version
 0-: array arrays_zip concat map_concat
-0-1: rand randn random uuid
+0-1: current_time rand randn random uuid
 0-2: make_ym_interval mode unix_timestamp
 0-4: make_dt_interval
 0-7: make_interval

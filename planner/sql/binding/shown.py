@@ -15,7 +15,7 @@ from forerun.planner.algebra.types import UNKNOWN
 from forerun.planner.sql.binding.shown_calls import VARIABLE, call_text
 from forerun.planner.sql.binding.shown_constants import floating, length_of_time, typed
 from forerun.planner.sql.binding.shown_windows import keys_text, window_text
-from forerun.planner.sql.syntax.parser import IS_NOT, LITERAL, WRITTEN
+from forerun.planner.sql.syntax.parser import BARE, IS_NOT, LITERAL, WRITTEN
 
 PATH = "path"
 """The mark of a column: what it is called inside of an expression, its fields included."""
@@ -62,7 +62,7 @@ def own_name(node: exp.Expr | None) -> str:
 def field_name(node: exp.Expr) -> str:
     """Return the name that Spark gives a value as a field of ``struct`` or ``arrays_zip``: that of
     an alias, a column, a variable of a lambda or a field, the text by which an element is read,
-    and ``CURRENT_DATE`` without parentheses; empty of another expression."""
+    and ``CURRENT_DATE`` and the like without parentheses; empty of another expression."""
     inner = node.unnest()
     if isinstance(inner, exp.Alias):
         return str(inner.alias)
@@ -70,9 +70,7 @@ def field_name(node: exp.Expr) -> str:
         return str(inner.name)
     if isinstance(inner, exp.Bracket):
         return _constant_text(inner.expressions[0])
-    if isinstance(inner, exp.CurrentDate | exp.CurrentTimestamp):
-        return str(inner.meta.get(WRITTEN, ""))
-    return own_name(inner)
+    return str(inner.meta.get(BARE, "")) or own_name(inner)
 
 
 def _constant_text(node: exp.Expr) -> str:

@@ -45,6 +45,7 @@ _ADDED: dict[str, tuple[int, tuple[str, ...]]] = {
     **dict.fromkeys(("round", "bround"), (1, ("0",))), "regexp_instr": (2, ("0",)),
     **dict.fromkeys(("unix_timestamp", "to_unix_timestamp", "from_unixtime"), (1, (_SECONDS,))),
     **dict.fromkeys(("lag", "lead"), (1, ("1", "NULL"))), "ntile": (0, ("1",)),
+    "current_time": (0, ("6",)),
     **dict.fromkeys(("lpad", "rpad"), (2, (" ",))), "replace": (2, ("",)),
     "sort_array": (1, ("true",)), "array_sort": (1, (_COMPARING,)),
     "months_between": (2, ("true",)), "str_to_map": (1, (",", ":")),

@@ -46,6 +46,8 @@ _ONE_WORD: dict[TokenType, tuple[int, type[exp.Binary]]] = {
 to right."""
 IS_NOT = "is_not"
 """The mark of a negation that is written as a part of IS."""
+BARE = "bare"
+"""The mark of a function that is called without parentheses: its name as it is written."""
 WRITTEN = "written"
 """The name of a function that has two and is written as the second one; the sign of one that is
 written as an operator; the field of EXTRACT."""
@@ -159,11 +161,15 @@ class ForerunSparkParser(SparkParser):
         return join
 
     def _parse_function(self, *args: Any, **named: Any) -> exp.Expr | None:
-        """``CURRENT_DATE`` without parentheses is a column to Spark at first, and called so."""
+        """``CURRENT_DATE`` without parentheses is a column to Spark at first, and called so;
+        ``CURRENT_USER`` and ``SESSION_USER`` are calls of one function."""
         written = self._curr.text if self._curr else ""
         node = super()._parse_function(*args, **named)
+        if isinstance(node, exp.CurrentUser | exp.SessionUser):
+            node = self._made(exp.Anonymous(this="current_user", expressions=[]))
+            node.meta[BARE] = written
         if isinstance(node, exp.CurrentDate | exp.CurrentTimestamp):
-            node.meta[WRITTEN] = written
+            node.meta[BARE] = written
         return node
 
     def _parse_equality(self, parse_is: bool = True) -> exp.Expr | None:  # noqa: ARG002

@@ -87,6 +87,8 @@ weekday(f); date_diff(f, f); datediff(f, f); dateadd(f, 1); date_add(f, a);
 timestampdiff(day, f, f); timestampadd(hour, 1, g); make_date(2020, 1, 1);
 make_timestamp(2020,1,1,1,1,1); make_interval(1); make_interval(1, 2); make_dt_interval();
 make_ym_interval(); now(); current_date(); localtimestamp; localtimestamp(); current_user();
+current_user; SESSION_USER; current_time(); current_time(2); struct(current_user, session_user);
+to_json(struct(Current_User, a));
 current_timezone(); date_from_unix_date(a); timestamp_seconds(a); timestamp_millis(a);
 window(g, '1 day'); window(g, '1 day').start; session_window(g, '1 day'); round(d, 1); bround(d);
 ceil(d); ceiling(d); floor(d); ceil(d, 1); abs(a); sign(a); signum(a); pow(a, 2); sqrt(a); exp(a);
