@@ -13,7 +13,7 @@ from forerun.planner.algebra.parts import ELEMENTS, KEYS, VALUES, Path, field_st
 from forerun.planner.algebra.relational import Generate
 from forerun.planner.algebra.scalar import Call, Literal, Ref, Scalar
 from forerun.planner.algebra.type_kinds import kind_of
-from forerun.planner.algebra.types import Column, ColumnId
+from forerun.planner.algebra.types import Column, ColumnId, DataType
 from forerun.planner.request import ColumnStats
 from forerun.planner.stats.fan_out import rows_of_one
 from forerun.planner.stats.sample import distinct_values
@@ -38,8 +38,9 @@ def parts_of(scalar: Scalar, columns: Columns) -> Parts:
         return {}
     if scalar.name in _SAME_ELEMENTS:
         return parts_of(scalar.args[0], columns)
-    if scalar.name == "arrays_zip":
-        return _of_zipped(scalar, columns)
+    zipped = scalar.args[0] if scalar.name == "cast" else scalar  # a cast gives the fields names
+    if isinstance(zipped, Call) and zipped.name == "arrays_zip":
+        return _of_zipped(zipped, scalar.type, columns)
     taken = _TAKEN.get(scalar.name)
     return taken(scalar, parts_of(scalar.args[0], columns)) if taken else {}
 
@@ -62,9 +63,9 @@ def _of_element(call: Call, parts: Parts) -> Parts:
     return _below(parts, VALUES if kind_of(call.args[0].type) == "p" else ELEMENTS)
 
 
-def _of_zipped(call: Call, columns: Columns) -> Parts:
-    """The parts of arrays that are zipped, as fields of the elements."""
-    fields = struct_fields(element_type(call.type))
+def _of_zipped(call: Call, type_: DataType, columns: Columns) -> Parts:
+    """The parts of arrays that are zipped, as fields of the elements of an array of this type."""
+    fields = struct_fields(element_type(type_))
     return {
         path: one
         for (name, _), array in zip(fields, call.args, strict=True)

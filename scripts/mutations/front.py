@@ -42,7 +42,12 @@ FRONT = (
     ),
     Mutation(
         "generated leaves: no positions beside several fields", _GENERATED,
-        'if name == "posexplode" and len(paths) > 1:', "if False:", suite=_NORMAL,
+        "if places and len(arrays) > 1:", "if False:", suite=_NORMAL,
+    ),
+    Mutation(
+        "generated leaves: the fields of an entry are taken for one another", _GENERATED,
+        "zip(found.leaves.values(), fields, strict=True)",
+        "zip(reversed(found.leaves.values()), fields, strict=True)", suite=_NORMAL,
     ),
     Mutation(
         "generated leaves: arrays that are computed", _GENERATED,

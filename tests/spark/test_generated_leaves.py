@@ -48,6 +48,11 @@ READ = {
         "k:int,items:array<struct<c:struct<x:int,y:string>>>",
     "SELECT k, p, e.c.x FROM orders LATERAL VIEW OUTER posexplode(items) x AS p, e":
         "k:int,items:array<struct<c:struct<x:int>>>",
+    "SELECT k, p, e.c.x, e.a FROM orders LATERAL VIEW OUTER posexplode(items) x AS p, e":
+        "k:int,items:array<struct<a:int,c:struct<x:int>>>",
+    "SELECT e.a, sum(e.b) AS b FROM orders LATERAL VIEW posexplode(items) x AS p, e WHERE p > 0 "
+    "GROUP BY e.a":
+        "items:array<struct<a:int,b:bigint>>",
     "SELECT k, e.tags['t'] AS t, e.a FROM orders LATERAL VIEW explode(items) x AS e":
         "k:int,items:array<struct<a:int,tags:map<string,int>>>",
     "SELECT k, a, c.y FROM orders LATERAL VIEW OUTER inline(items) x AS a, b, c, t, w":

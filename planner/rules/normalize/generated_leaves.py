@@ -11,7 +11,8 @@ of it as soon as two are read behind a generator.
 Bags: ``x.a`` has an entry for each of x, and is NULL where x is, so as many rows are made. A field
 of an entry that is NULL is NULL either way. Retractions: the law holds for every version of x.
 Only stored columns are taken apart so: of a computed array, each field would compute it once more.
-``posexplode`` is left alone unless one field is read, since ``inline`` makes no positions.
+``inline`` makes no positions, so beside several fields ``posexplode`` makes an entry of all of
+them, which is taken apart above it.
 """
 
 from __future__ import annotations
@@ -41,11 +42,12 @@ NAME = "ReadGeneratedLeaves"
 @dataclass(frozen=True, slots=True)
 class _Narrowed:
     """A generator that makes leaves: its call, its columns, and the column that stands for each
-    part above it."""
+    part above it. Leaves that it makes together are fields of its last column, in order."""
 
     call: Call
     made: tuple[Column, ...]
     leaves: Mapping[Scalar, Column]
+    together: bool = False
 
 
 def read_generated_leaves(relation: Relation, context: NormalizeContext) -> Relation:
@@ -69,13 +71,15 @@ def read_generated_leaves(relation: Relation, context: NormalizeContext) -> Rela
 
     def with_both(node: Relation) -> Relation:
         if isinstance(node, Generate) and (found := by_made.get(node.made[0].id)):
-            return replace(node, made=tuple(dict.fromkeys((*node.made, *found.made))))
+            new = found.leaves.values() if found.together else found.made
+            return replace(node, made=tuple(dict.fromkeys((*node.made, *new))))
         node = with_scalars(node, lambda scalar: reading_leaves(scalar, leaves))
         return handing_on(node, leaves) if isinstance(node, Project) else node
 
     def with_leaves_alone(node: Relation) -> Relation:
         if isinstance(node, Generate) and (found := by_made.get(node.made[0].id)):
-            return replace(node, call=found.call, made=found.made)
+            made = replace(node, call=found.call, made=found.made)
+            return _taken_apart(made, found) if found.together else made
         return node
 
     # What is made of whole elements is there until nothing above reads it: a reader that was
@@ -98,13 +102,10 @@ def _narrowed(
     node: Generate, parts: Mapping[Scalar, ColumnId], whole: Container[ColumnId],
     context: NormalizeContext,
 ) -> _Narrowed | None:  # fmt: skip
-    """Return a generator of what is read of its elements; None where all of it is, or positions
-    are made beside several fields."""
+    """Return a generator of what is read of its elements; None where all of it is."""
     fields, name = _fields(node), node.call.name
     paths = _read(node, fields, parts, whole)
     if not paths or not all(path.type.is_known for path in paths):
-        return None
-    if name == "posexplode" and len(paths) > 1:
         return None
     made = [
         path.column if isinstance(path, Ref) else context.fresh(leaf_name(path), path.type)
@@ -118,7 +119,24 @@ def _narrowed(
         zipped = Call("arrays_zip", arrays, array_of(struct_of(numbered)))
         call = Call("inline", (zipped,), UNKNOWN)
     places = node.made[:-1] if name == "posexplode" else ()
-    return _Narrowed(call, (*places, *made), dict(zip(paths, made, strict=True)))
+    leaves = dict(zip(paths, made, strict=True))
+    if places and len(arrays) > 1:
+        entry = struct_of([(f"leaf_{number}", path.type) for number, path in enumerate(paths)])
+        named = Call("cast", (zipped,), array_of(entry))  # which says how Spark calls the fields
+        column = context.fresh("entry", entry)
+        return _Narrowed(Call(name, (named,), UNKNOWN), (*places, column), leaves, together=True)
+    return _Narrowed(call, (*places, *made), leaves)
+
+
+def _taken_apart(node: Generate, found: _Narrowed) -> Project:
+    """Return a generator whose last column is an entry of all leaves, and each as a column."""
+    *kept, entry = node.columns
+    fields = struct_fields(entry.type)
+    items = [
+        (leaf, Call(FIELD, (Ref(entry), Literal(name, STRING)), type_))
+        for leaf, (name, type_) in zip(found.leaves.values(), fields, strict=True)
+    ]
+    return Project(node, (*((column, Ref(column)) for column in kept), *items))
 
 
 def _read(

@@ -111,6 +111,8 @@ COUNTED = [
     ("SELECT e.sku, sum(e.qty) FROM t LATERAL VIEW explode(items) x AS e GROUP BY e.sku",
      lambda: 7),
     ("SELECT e, count(*) FROM t LATERAL VIEW explode(items.sku) x AS e GROUP BY e", lambda: 7),
+    ("SELECT s, 1 FROM t LATERAL VIEW inline(arrays_zip(items.sku, items.qty)) x AS s,q GROUP BY 1",
+     lambda: 7),
     ("SELECT deep.a.b, count(*) FROM t GROUP BY deep.a.b", lambda: 4),
     ("SELECT items[0].sku, count(*) FROM t GROUP BY 1", lambda: 8),
     ("SELECT k, count(*) FROM t LATERAL VIEW explode(map_keys(words)) w AS k GROUP BY k",
