@@ -13,9 +13,9 @@
 Rows whose values lie in the intervals of other rows are found without comparing all with all, and
 both inputs can be distributed and kept by their buckets. The widths *W* are those of what people
 have intervals of, each sixteen times the one before, and one that holds everything. A value is
-there once for each width, an interval once for each bucket of its own width. So a bucket holds few
-pairs that the condition of the query then leaves out, however short some intervals are and however
-long others: of an interval longer than a bucket of the least width, a third of them are in it.
+there once for each width, an interval once for each bucket of its own width. So few pairs are left
+out by the condition of the query, however short some intervals are and however long others: an
+interval covers a third of its buckets at least, unless its width is the least one or the widest.
 
 Bags: an interval has one width, a value one bucket of it, so a pair is found once. Semi and anti
 joins and the rows of a left join without partner go by the values that the condition reads, since
