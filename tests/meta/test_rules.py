@@ -18,7 +18,6 @@ from tests.properties import (
     test_recent_rows,
     test_stacked_windows,
     test_subquery_values,
-    test_upcoming_rows,
 )
 from tests.properties.test_delta_laws import LAWS
 from tests.properties.test_rule_values import RULES
@@ -43,7 +42,6 @@ BY_ROWS = {
     "tests/properties/test_changed_partitions.py": test_changed_partitions.HOLDS,
     "tests/properties/test_appended_windows.py": test_appended_windows.HOLDS,
     "tests/properties/test_recent_rows.py": test_recent_rows.HOLDS,
-    "tests/properties/test_upcoming_rows.py": test_upcoming_rows.HOLDS,
     "tests/properties/test_stacked_windows.py": test_stacked_windows.HOLDS,
 }
 """Where rules are held against rows, and which ones."""

@@ -58,7 +58,7 @@ def _fire(match: Match) -> bool:
     node = match.expression.node
     if not isinstance(node, Join) or node.kind not in _KINDS or split_condition(node).pairs:
         return False
-    band = _across(node)
+    band = across(node)
     if band is None or not is_deterministic(node.condition):
         return False
     match.memo.equate(match.expression.group, _banded(node, band, match.ids, 1), RULE.name)
@@ -67,7 +67,7 @@ def _fire(match: Match) -> bool:
     return True
 
 
-def _across(join: Join) -> Band | None:
+def across(join: Join) -> Band | None:
     """Return the narrowest band between the two sides, None if there is none."""
     left = join.left.column_ids
     found = bands(conjuncts(join.condition))

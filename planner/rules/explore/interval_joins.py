@@ -30,7 +30,7 @@ object-relational databases", VLDB 2000), here with sixteen ways and as an equal
 
 from __future__ import annotations
 
-from forerun.planner.algebra.bands import bands, counted
+from forerun.planner.algebra.bands import counted
 from forerun.planner.algebra.intervals import PointInInterval, bucket_of_width, interval
 from forerun.planner.algebra.predicates import split_condition
 from forerun.planner.algebra.relational import (
@@ -57,7 +57,7 @@ from forerun.planner.algebra.types import BIGINT, BOOLEAN, Column
 from forerun.planner.memo.memo import Memo
 from forerun.planner.memo.reference import Reference
 from forerun.planner.props.repeatable import Repeats
-from forerun.planner.rules.explore.banded_joins import once_for_each
+from forerun.planner.rules.explore.banded_joins import across, once_for_each
 from forerun.planner.rules.join_block import tvr_of
 from forerun.planner.rules.normalize.safety import is_movable
 from forerun.planner.search.rule import Match, MemoRule
@@ -77,7 +77,7 @@ def _fire(match: Match) -> bool:
     if node.kind is not JoinKind.INNER and not _is_by_values(match.memo, node):
         return False
     found = interval(node)
-    if found is None or bands(conjuncts(node.condition)) or not is_deterministic(node.condition):
+    if found is None or across(node) is not None or not is_deterministic(node.condition):
         return False
     if not all(map(is_movable, found.scalars)):
         return False

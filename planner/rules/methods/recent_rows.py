@@ -26,6 +26,7 @@ engines keep of a window of rows.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from forerun.planner.algebra.aggregates.types import are_told_apart
 from forerun.planner.algebra.relational import (
@@ -40,7 +41,7 @@ from forerun.planner.algebra.relational import (
     Window,
     WindowCall,
 )
-from forerun.planner.algebra.scalar import FALSE, TRUE, Call, Literal, Ref, references
+from forerun.planner.algebra.scalar import FALSE, TRUE, Call, Literal, Ref, Scalar, references
 from forerun.planner.algebra.types import BIGINT, BOOLEAN, INT, Column, ColumnId
 from forerun.planner.memo.groups import View
 from forerun.planner.memo.memo import Memo
@@ -64,7 +65,7 @@ TIED = (
     "not hold"
 )
 _MOVING = re.compile(r"ROWS BETWEEN (\d+) PRECEDING AND (?:CURRENT ROW|\d+ PRECEDING)")
-MOST_ROWS = 1000
+_MOST_ROWS = 1000
 """The most rows of a partition that are kept so; further back, a frame is mostly all of it."""
 
 
@@ -85,12 +86,18 @@ def _fire(match: Match) -> bool:
 def goes_on(memo: Memo, window: Window) -> bool:
     """Return whether all functions of a window look back at a few rows, of which it is sure which
     they are."""
-    back = [_looks_back(call) for _, call in window.calls]
-    if None in back or max(filter(None, back), default=0) > MOST_ROWS:
+    return sees_few(memo, window, _looks_back)
+
+
+def sees_few(memo: Memo, window: Window, looks: Callable[[WindowCall], int | None]) -> bool:
+    """Return whether all functions of a window see a few rows beside their own, as many as
+    ``looks`` says (None: no bound), of which it is sure which they are."""
+    far = [looks(call) for _, call in window.calls]
+    if None in far or max(filter(None, far), default=0) > _MOST_ROWS:
         return False
     if any(reads_chosen(memo, window, call) for _, call in window.calls):
         return False
-    return reads_what_ties(window) or is_told_apart(memo, window)
+    return reads_what_ties(window) or _is_told_apart(memo, window)
 
 
 def _looks_back(call: WindowCall) -> int | None:
@@ -122,7 +129,7 @@ def reads_what_ties(window: Window) -> bool:
     return by_place and _read(window) <= same
 
 
-def is_told_apart(memo: Memo, window: Window) -> bool:
+def _is_told_apart(memo: Memo, window: Window) -> bool:
     """Return whether the columns of the partition and of the order hold a key of the rows."""
     (rows,) = window.inputs
     if not isinstance(rows, Reference):
@@ -157,6 +164,18 @@ def _after_recent(memo: Memo, ids: ColumnIds, window: Window, order: Column) -> 
         (Project(recent, (*there, (came, old))), Project(delta, (*columns, (came, TRUE)))),
         (*rows.columns, came),
     )
+    among, values = looked_at(ids, window, both, came, order)
+    items = ((column, later) for column, _, later in values)
+    return Project(Filter(among, Ref(came)), (*columns, *items))
+
+
+def looked_at(
+    ids: ColumnIds, window: Window, both: Relation, came: Column, order: Column
+) -> tuple[Window, list[tuple[Column, Scalar, Scalar]]]:
+    """Return a window over rows that were there and rows that ``came``, and for each of its columns
+    the value of a row that was there, and that of one that came. Values are errors in the run where
+    one that came is not later than all that were there, or rows tie whose order has to be sure."""
+    first, surely = window.calls[0][1], reads_what_ties(window)
     before = Call("not", (Ref(came),), BOOLEAN)
     one = Call("case", (before, Literal("1", INT), Literal(None, INT)), INT)
     greatest = Call("case", (before, Ref(order), Literal(None, order.type)), order.type)
@@ -177,11 +196,14 @@ def _after_recent(memo: Memo, ids: ColumnIds, window: Window, order: Column) -> 
         ),
     )
     single = Call("=", (Ref(rank), Ref(number)), BOOLEAN)
-    items = []
+    text = TIED.format(names=", ".join(key.column.name for key in first.order))
+    values = []
     for (column, _), (value, _) in zip(window.calls, made, strict=True):
-        later = in_order(Ref(value), Ref(count), Ref(latest), order)
-        items.append((column, later if surely else value_if(single, later, text)))
-    return Project(Filter(among, Ref(came)), (*columns, *items))
+        both_ways: list[Scalar] = [Ref(value), in_order(Ref(value), Ref(count), Ref(latest), order)]
+        if not surely:
+            both_ways = [value_if(single, one_way, text) for one_way in both_ways]
+        values.append((column, both_ways[0], both_ways[1]))
+    return among, values
 
 
 def _read(window: Window) -> frozenset[ColumnId]:

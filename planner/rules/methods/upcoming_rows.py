@@ -50,26 +50,20 @@ from forerun.planner.algebra.scalar import (
     Call,
     Literal,
     Ref,
-    Scalar,
     conjunction,
 )
-from forerun.planner.algebra.types import BIGINT, BOOLEAN, INT, Column
+from forerun.planner.algebra.types import BOOLEAN, INT, Column
 from forerun.planner.memo.groups import View
 from forerun.planner.memo.memo import Memo
 from forerun.planner.memo.reference import Kept, Reference
 from forerun.planner.rules.join_block import tvr_of
 from forerun.planner.rules.methods.appended_windows import (
     appends,
-    in_order,
-    reads_chosen,
     unread,
-    value_if,
 )
 from forerun.planner.rules.methods.recent_rows import (
-    MOST_ROWS,
-    TIED,
-    is_told_apart,
-    reads_what_ties,
+    looked_at,
+    sees_few,
     steps,
 )
 from forerun.planner.search.rule import Match, MemoRule
@@ -94,15 +88,10 @@ def _fire(match: Match) -> bool:
 def goes_on(memo: Memo, window: Window) -> bool:
     """Return whether all functions of a window look ahead at a few rows, of which it is sure which
     they are."""
-    ahead = [looks_ahead(call) for _, call in window.calls]
-    if None in ahead or max(filter(None, ahead), default=0) > MOST_ROWS:
-        return False
-    if any(reads_chosen(memo, window, call) for _, call in window.calls):
-        return False
-    return reads_what_ties(window) or is_told_apart(memo, window)
+    return sees_few(memo, window, _looks_ahead)
 
 
-def looks_ahead(call: WindowCall) -> int | None:
+def _looks_ahead(call: WindowCall) -> int | None:
     """Return at how many rows after its own a call looks at most; None if that has no bound, or if
     its value depends on more than these rows."""
     if call.name == "lead":
@@ -119,7 +108,7 @@ def _replaced(match: Match, window: Window, order: Column) -> Relation:
     if not isinstance(rows, Reference):
         raise TypeError(f"{rows} is no reference")
     call = window.calls[0][1]
-    most = max(1, *(looks_ahead(one) or 0 for _, one in window.calls))
+    most = max(1, *(_looks_ahead(one) or 0 for _, one in window.calls))
     read = {order.id, *(column.id for column in call.partition)}
     places = _last_places(ids, unread(memo, memo.reference(rows.group), read), call, order, most)
     before = memo.reference(memo.add(places, RULE.name), before=True)
@@ -161,8 +150,7 @@ def _again(
     ids: ColumnIds, window: Window, seeing: Relation, delta: Reference, order: Column
 ) -> Relation:
     """Return the rows that see what comes, and what comes, each with what its functions give."""
-    call, came = window.calls[0][1], ids.of_type("came", BOOLEAN)
-    rows = window.input.columns
+    came, rows = ids.of_type("came", BOOLEAN), window.input.columns
     both = UnionAll(
         (
             Project(seeing, (*((c, Ref(c)) for c in rows), (came, FALSE))),
@@ -170,34 +158,12 @@ def _again(
         ),
         (*rows, came),
     )
-    before = Call("not", (Ref(came),), BOOLEAN)
-    one = Call("case", (before, Literal("1", INT), Literal(None, INT)), INT)
-    greatest = Call("case", (before, Ref(order), Literal(None, order.type)), order.type)
-    count, latest = ids.of_type("rows_before", BIGINT), ids.of_type("last", order.type)
-    rank, number = ids.of_type("rank", INT), ids.of_type("number", INT)
-    made = tuple((ids.of_type(c.name, c.type), one_call) for c, one_call in window.calls)
-    surely = reads_what_ties(window)
-    places = (
-        (rank, WindowCall("rank", (), call.partition, call.order)),
-        (number, WindowCall("row_number", (), call.partition, call.order)),
+    among, values = looked_at(ids, window, both, came, order)
+    items = (
+        (column, Call("case", (Ref(came), later, there), column.type))
+        for column, there, later in values
     )
-    among = Window(
-        both,
-        (
-            *made,
-            (count, WindowCall("count", (one,), call.partition, ())),
-            (latest, WindowCall("max", (greatest,), call.partition, ())),
-            *(() if surely else places),
-        ),
-    )
-    single = Call("=", (Ref(rank), Ref(number)), BOOLEAN)
-    tied = TIED.format(names=", ".join(key.column.name for key in call.order))
-    items: list[tuple[Column, Scalar]] = [(column, Ref(column)) for column in rows]
-    for (column, _), (value, _) in zip(window.calls, made, strict=True):
-        later = in_order(Ref(value), Ref(count), Ref(latest), order)
-        known = Call("case", (before, Ref(value), later), value.type)
-        items.append((column, known if surely else value_if(single, known, tied)))
-    return Project(among, tuple(items))
+    return Project(among, (*((column, Ref(column)) for column in rows), *items))
 
 
 RULE = MemoRule(
