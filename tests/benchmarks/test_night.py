@@ -8,7 +8,7 @@ from typing import Any
 from forerun.simulation.accounts import RunAccount
 from tests.benchmarks.driver import Found
 from tests.benchmarks.figures import csv_of
-from tests.benchmarks.night import AT_THE_END, NIGHT, bars, days_of, lines
+from tests.benchmarks.night import AT_THE_END, FIRST, NIGHT, bars, days_of, lines
 
 
 def run(index: int, weight: float, cpu: float, process: float) -> dict[str, Any]:
@@ -32,6 +32,7 @@ FOUND: Found = {
         "weighted_ratio_to_together": 1.0, "process_ratio_to_together": 0.5,
         "plan_ms": 1234.0, "reports": [report("q01", 4.0), report("q02", 12.0)],
     },
+    (FIRST,): {"runs": [run(1, 1.0, 7.5, 12.25)]},
     (AT_THE_END,): {
         "runs": [run(1, 1.0, 7.0, 10.5)],
         "reports": [{"name": name, "runs": [run(1, 1.0, 3.0, 5.0)]} for name in ("q01", "q02")],
@@ -43,6 +44,7 @@ def test_what_was_saved_is_told_apart_and_losers_are_marked() -> None:
     text = "\n".join(lines(argparse.Namespace(), FOUND))
     assert "| one application for all | 14.0 | 50% |" in text
     assert "| stages of our own where they pay | 3.5 | 12% |" in text
+    assert "| the group, all at the end, in a new store | 7.5 | 12.2 |" in text
     assert "| early work | 3.5 | 12% |" in text
     assert "| **1.00** | **0.25** |" in text
     assert "| q01 | im1 | 4.0, 2.0 | 3.0 | 4.0 | 0.75 |" in text
