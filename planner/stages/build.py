@@ -221,7 +221,7 @@ class StageBuilder:
         return Project(weighted.relation, tuple((c, Ref(c)) for c in order))
 
     def _sql(self, relation: Relation, names: tuple[str, ...]) -> str:
-        relation = self._written(relation)
+        relation = self._written(self._sides.in_all(relation))
         return to_sql(relation, run=self._counted, names=names, hints=self._hints)
 
     def _begin_stage(self) -> None:
@@ -231,7 +231,8 @@ class StageBuilder:
     def _inputs(self, relation: Relation) -> tuple[SourceInput | FamilyInput, ...]:
         """Return the sources and families that the texts of the stage read, in a fixed order."""
         views: dict[str, SourceInput | FamilyInput] = {}
-        for node in (n for text in (relation, *self._sides.relations) for n in walk(text)):
+        texts = (self._sides.in_all(relation), *self._sides.relations)
+        for node in (n for text in texts for n in walk(text)):
             if isinstance(node, StateRead):
                 views[node.family] = FamilyInput(family=node.family)
             elif isinstance(node, Scan) and not self._sides.is_read_by(node):

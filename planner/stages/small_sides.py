@@ -11,9 +11,9 @@ Only where it can pay: the other side has many rows, and this one is more than a
 whose size is known anyway. A side whose size is a guess is tried up to a larger estimate: to have
 held it for nothing costs little beside a shuffle of the other side that was not needed.
 
-If the stage also joins the same rows whole, the side gets all their columns and both joins read it.
-(TPC-H Q4: otherwise Spark scans and moves ``lineitem`` twice, because it turns a semi join of a
-union into a union of semi joins.)
+Wherever the stage joins the same rows again, the side is read. If it joins them whole, the side
+gets all their columns and both joins read it. (TPC-H Q4: otherwise Spark scans and moves
+``lineitem`` twice, because it turns a semi join of a union into a union of semi joins.)
 
 A table as it lies that is too large for the engine's own threshold is such a side, too, where own
 batch is cheaper by it. Its rows are stated and not counted, so nothing is computed before.
@@ -21,9 +21,10 @@ batch is cheaper by it. Its rows are stated and not counted, so nothing is compu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, MutableMapping
 
-from forerun.planner.algebra.relational import Project, Relation, Scan, walk
+from forerun.planner.algebra.relational import Join, Project, Relation, Scan, fold, walk
 from forerun.planner.algebra.scalar import Ref
 from forerun.planner.algebra.types import Column
 from forerun.planner.contract.plan_v1 import SIDE, SmallSide
@@ -38,7 +39,7 @@ class SmallSides:
     def __init__(
         self,
         run: int,
-        hints: Mapping[Relation, str],
+        hints: MutableMapping[Relation, str],
         *,
         written: Callable[[Relation], Relation] = lambda relation: relation,
     ) -> None:
@@ -56,11 +57,12 @@ class SmallSides:
         """Have the rows computed first, once, and return the leaf that reads them. Sides that are
         the same query are one. ``rows``: how many there are, where that is known."""
         if relation not in self._read:
-            sql = self._sql(relation)
+            computed = self.in_all(relation)
+            sql = self._sql(computed)
             if sql not in self._views:
                 self._views[sql] = f"{SIDE}{len(self.made) + 1}"
-                self.made.append(self._side(self._views[sql], relation, rows))
-                self.relations.append(relation)
+                self.made.append(self._side(self._views[sql], computed, rows))
+                self.relations.append(computed)
             self._read[relation] = leaf_of(self._views[sql], relation)
         return self._read[relation]
 
@@ -84,6 +86,30 @@ class SmallSides:
                 ),
             )
         return relation
+
+    def in_all(self, relation: Relation) -> Relation:
+        """Return a relation in which every input of a join that is the same query as a side reads
+        the side. What a query has twice is the same in both places then, and Spark computes it
+        once."""
+        views = {side.view for side in self.made if not side.rows}
+        tables = [_tables(made) for made in self.relations]
+
+        def of_side(rows: Relation) -> Relation:
+            if isinstance(rows, Scan) or _tables(rows) not in tables:
+                return rows
+            view = self._views.get(self._sql(rows))
+            return leaf_of(view, rows) if view in views else rows
+
+        def read(node: Relation, inputs: tuple[Relation, ...]) -> Relation:
+            if isinstance(node, Join):
+                inputs = tuple(map(of_side, inputs))
+            moved = [(a, b) for a, b in zip(node.inputs, inputs, strict=True) if a is not b]
+            for before, now in moved:
+                if before in self._hints and not self.is_read_by(now):
+                    self._hints[now] = self._hints[before]
+            return node.with_inputs(inputs) if moved else node
+
+        return fold(relation, read) if views else relation
 
     def _order(self, made: Relation, relation: Relation) -> list[int] | None:
         """Return where the columns of a relation are if those that a side has of it come first, as
@@ -116,6 +142,10 @@ class SmallSides:
         """Return whether a relation is computed of one of these views that was counted."""
         counted = {side.view for side in self.made if not side.rows}
         return any(isinstance(node, Scan) and node.source in counted for node in walk(relation))
+
+
+def _tables(relation: Relation) -> Counter[str]:
+    return Counter(node.source for node in walk(relation) if isinstance(node, Scan))
 
 
 def is_known(relation: Relation) -> bool:

@@ -41,6 +41,7 @@ from forerun.spark_jobs.engine import (
     quoted,
     text_literal,
 )
+from forerun.spark_jobs.engines.in_plan import JAVA_TIME, can_be_in_plan, in_plan
 from forerun.spark_jobs.engines.judging import compared, judge_of
 from forerun.spark_jobs.engines.session import SessionEngine
 from forerun.spark_jobs.event_recorder import EventRecorder
@@ -54,6 +55,7 @@ _SHUFFLED_BYTES = 64 << 20
 sort in Spark's default heap."""
 _LEAST_PARTITIONS = 8
 _WHOLE_STAGE = "spark.sql.codegen.wholeStage"
+_ADAPTIVE = "spark.sql.adaptive.enabled"
 _CONDITION = re.compile(r"\b(?:AND|OR)\b", re.IGNORECASE)
 _MOST_COMPILED = 1000
 """So many conditions of a text are still compiled as one method. What the compiler needs grows with
@@ -63,6 +65,8 @@ _SENT = 128 * 2**20
 """Rows that were counted are sent to all workers if their hash table has at most these bytes: an
 eighth of the heap that a driver has by default. Spark's own threshold, of 10 MB, is one for sizes
 that it guesses."""
+_IN_PLAN = 2**22
+"""Of them, rows with at most these bytes become a part of the plan: some tens of thousands."""
 _HASHED_ROW, _HASHED_VALUE = 32, 16
 """Bytes in a hash table, about: of a row, and of each of its values."""
 # What results and bucketed families rest on, against whatever the deployment says.
@@ -184,16 +188,30 @@ class SparkEngine(SessionEngine):
 
     @contextmanager
     def computed_first(self, view: str, frame: Frame, rows: int) -> Iterator[None]:
-        with nullcontext(rows) if rows else _held(frame) as count:
+        with nullcontext(rows) if rows else self._held(frame) as count:
             # Rows that are held are as many bytes as Spark says, packed; unpacked they may be more.
             packed = 0 if rows else _held_bytes(frame)
             room = max(packed, count * (_HASHED_ROW + _HASHED_VALUE * len(frame.columns)))
-            wanted = self.session.conf.get(_BROADCAST) != "-1"
-            self.bind_view(view, frame.hint("broadcast") if wanted and room <= _SENT else frame)
+            sent = room <= _SENT and self.session.conf.get(_BROADCAST) != "-1"
+            if sent and not rows and room <= _IN_PLAN and can_be_in_plan(frame):
+                with self._set(*JAVA_TIME):
+                    frame = in_plan(frame)
+            self.bind_view(view, frame.hint("broadcast") if sent else frame)
             try:
                 yield
             finally:
                 self.session.sql(f"DROP VIEW IF EXISTS {quoted(view)}")
+
+    @contextmanager
+    def _held(self, frame: Frame) -> Iterator[int]:
+        """The rows are computed and held in memory within the block; gives how many there are."""
+        frame.persist()
+        try:
+            with self._set(_ADAPTIVE, "false"):  # to count what is held is one job then, not three
+                count = frame.count()
+            yield count
+        finally:
+            frame.unpersist()
 
     def write_artifact(self, frame: Frame, family: Family, folder: str) -> int | None:
         encoding = _encoding(family.columns)
@@ -369,16 +387,6 @@ def _encoding(columns: Sequence[ColumnSpec]) -> dict[str, str]:
     saved on files that are read a few times and then deleted (docs/lab/benchmarks.md)."""
     texts = {f"parquet.enable.dictionary#{c.name}": "true" for c in columns if c.type == "string"}
     return {"compression": "zstd", "parquet.enable.dictionary": "false", **texts}
-
-
-@contextmanager
-def _held(frame: Any) -> Iterator[int]:
-    """The rows are computed and held in memory within the block; gives how many there are."""
-    frame.persist()
-    try:
-        yield frame.count()
-    finally:
-        frame.unpersist()
 
 
 def _held_bytes(frame: Any) -> int:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -55,7 +57,9 @@ def save_wide(run: int) -> Stage:
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory, spark: SparkEngine) -> tuple[Day, SparkEngine]:
+def kept(
+    tmp_path_factory: pytest.TempPathFactory, spark: SparkEngine
+) -> Iterator[tuple[Day, SparkEngine]]:
     """A day with two committed runs, bound for a third whose delivery is small."""
     day = Day(tmp_path_factory.mktemp("kept"))
     families = {"families": (*_families(), WIDE)}
@@ -73,8 +77,10 @@ def kept(tmp_path_factory: pytest.TempPathFactory, spark: SparkEngine) -> tuple[
     )  # fmt: skip
     day.plan_run(3, (probe,), **families)
     bind_inputs(spark, day.store, load_inputs(day.store, day.at, day.plan))
+    before = spark.session.conf.get("spark.sql.autoBroadcastJoinThreshold")
     spark.configure((("spark.sql.autoBroadcastJoinThreshold", "-1"),))
-    return day, spark
+    yield day, spark
+    spark.configure((("spark.sql.autoBroadcastJoinThreshold", before),))
 
 
 def _families() -> tuple[Family, ...]:
@@ -207,6 +213,85 @@ def test_a_side_that_is_computed_first_is_joined_by_its_size(
     assert there == spark.session.sql(joined.format(f"({few})")).collect()
     assert not spark.session.catalog.tableExists("__side_1")
     spark.configure(((name, before),))
+
+
+@pytest.fixture
+def sending(spark: SparkEngine) -> Iterator[None]:
+    """The session sends small tables to all workers, as it does by default."""
+    name = "spark.sql.autoBroadcastJoinThreshold"
+    before = spark.session.conf.get(name)
+    spark.configure(((name, "10MB"),))
+    yield
+    spark.configure(((name, before),))
+
+
+@pytest.mark.usefixtures("sending")
+def test_what_is_computed_twice_over_a_side_is_shuffled_once(spark: SparkEngine) -> None:
+    """Over a table that is held in memory Spark shuffles it twice."""
+    spark.session.range(300_000).selectExpr("id", "id % 50 AS k").createOrReplaceTempView("many")
+    sums = "SELECT m.k, sum(m.id) AS s FROM many m JOIN {} f ON f.k = m.k GROUP BY m.k"
+    twice = f"SELECT a.k, a.s + b.s AS s FROM ({sums}) a JOIN ({sums}) b ON a.k + 1 = b.k"
+
+    def reused() -> bool:
+        read = spark.session.sql(twice.format("__side_1", "__side_1"))
+        read.collect()
+        return bool(re.search("ReusedExchange.*Exchange hashpartitioning", _plan(read)))
+
+    few = spark.session.sql("SELECT DISTINCT k FROM many WHERE k > 20")
+    with spark.computed_first("__side_1", few, 0):
+        assert reused()
+    held = few.persist()
+    held.count()
+    held.hint("broadcast").createOrReplaceTempView("__side_1")
+    assert not reused()  # else what is held is as good, and simpler
+    held.unpersist()
+    spark.session.catalog.dropTempView("__side_1")
+
+
+ODD_VALUES = """
+    SELECT * FROM VALUES
+        (1Y, 2S, 3, 4L, CAST('NaN' AS FLOAT), -0.0D, 1.50BD, true, DATE'0001-01-01',
+         TIMESTAMP'1582-10-10 01:02:03.000004', TIMESTAMP_NTZ'2026-03-29 02:30:00', 'a', X'00FF'),
+        (NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+        (-128Y, 1S, 0, 1L, CAST('-Infinity' AS FLOAT), 4.9E-324D, 0.01BD, false, DATE'9999-12-31',
+         TIMESTAMP'2026-10-25 02:30:00', TIMESTAMP_NTZ'0001-01-01 00:00:00',
+         CAST(X'61FF00E9' AS STRING), X'')
+"""
+
+
+@pytest.mark.usefixtures("sending")
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
+def test_the_rows_of_a_side_are_what_they_were(spark: SparkEngine, zone: str) -> None:
+    """In the plan they went through Java and back: days before 1582, hours that a clock shows
+    twice, texts that are no UTF-8."""
+    before = spark.session.conf.get("spark.sql.session.timeZone")
+    spark.configure((("spark.sql.session.timeZone", zone),))
+    rows = spark.session.sql(ODD_VALUES)
+    columns = [name for name, _ in rows.dtypes]
+    exact = [f"CAST(`{name}` AS STRING)" for name in columns]
+    exact += ["hex(col12)", "hex(col13)", "unix_micros(col10)"]
+    with spark.computed_first("__side_1", rows, 0):
+        view = spark.session.table("__side_1")
+        assert "LocalRelation" in view._jdf.queryExecution().optimizedPlan().toString()
+        assert view.schema == rows.schema
+        assert Counter(view.selectExpr(exact).collect()) == Counter(
+            rows.selectExpr(exact).collect()
+        )
+    nested = spark.session.sql("SELECT array(1, 2) AS a")
+    with spark.computed_first("__side_1", nested, 0):
+        assert spark.session.table("__side_1").collect() == nested.collect()
+    spark.configure((("spark.sql.session.timeZone", before),))
+
+
+@pytest.mark.usefixtures("sending")
+def test_a_side_of_many_rows_is_held_and_not_a_part_of_the_plan(
+    spark: SparkEngine, monkeypatch
+) -> None:
+    monkeypatch.setattr(classic, "_IN_PLAN", 1000)
+    for count, there in ((10, True), (100, False)):
+        with spark.computed_first("__side_1", spark.session.range(count), 0):
+            plan = spark.session.table("__side_1")._jdf.queryExecution().optimizedPlan().toString()
+            assert ("LocalRelation" in plan) == there
 
 
 def _first_plan(engine: SparkEngine, query: str) -> str:

@@ -104,8 +104,8 @@ def test_a_run_moves_and_reads_rows_no_more_often_than_it_must(engine, tables, t
     for run in runs:
         again = {name for name, times in run.scans.items() if times > 1 and name in tables}
         assert again <= TWICE.get(query, set())
-        # A job for each exchange and each output, one that finds the bounds of a sort, and three
-        # that compute and count a small side.
+        # A job for each exchange and each output, one that finds the bounds of a sort, and at
+        # most three that compute and count a small side and take it into the plan.
         done = run.exchanges + run.broadcasts + run.writes + run.sorts
         assert run.jobs <= done + 3 * run.sides
 

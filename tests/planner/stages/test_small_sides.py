@@ -203,12 +203,52 @@ def test_rows_that_a_side_has_columns_of_are_read_from_it():
     assert sides.first(Project(filtered_pair("7"), ((PAIR[1], Ref(PAIR[1])),))).source == key.source
 
 
+def test_every_join_with_the_rows_of_a_side_reads_it():
+    """Before the side was made, too, and inside of other sides: computed here and read there, what
+    the query has twice would be two things to Spark."""
+    sides = SmallSides(run=1, hints={})
+
+    def joined(first: int) -> Join:
+        large, few = (Column(ColumnId(first + n), "k", BIGINT) for n in (0, 1))
+        rows = Filter(Scan("few", (few,)), Call("<", (Ref(few), FEW), BOOLEAN))
+        return Join(JoinKind.INNER, Scan("many", (large,)), rows, equals(large, few))
+
+    before, chosen, after = joined(10), joined(20), joined(30)
+    assert sides.in_all(before) is before
+    view = sides.first(chosen.right)
+    for found in (sides.in_all(before), sides.in_all(after)):
+        assert isinstance(found, Join)
+        assert isinstance(found.right, Scan)
+        assert found.right.source == view.source
+    sides.first(Aggregate(before, (before.columns[0],), ()))
+    assert [side.sql.count("__side_1") for side in sides.made] == [0, 2]
+    alone = filtered(Column(ColumnId(40), "k", BIGINT), "few")
+    assert sides.in_all(alone) is alone
+
+
+def test_a_join_keeps_its_hint_where_what_it_joins_reads_a_side():
+    hints: dict[Relation, str] = {}
+    sides = SmallSides(run=1, hints=hints)
+    few = filtered(RIGHT, "b")
+    below = Join(JoinKind.SEMI, Scan("a", (LEFT,)), few, equals(LEFT, RIGHT))
+    other = Column(ColumnId(50), "k", BIGINT)
+    above = Join(JoinKind.INNER, Scan("c", (other,)), below, equals(other, LEFT))
+    hints[below], hints[few] = "SHUFFLE_HASH", "SHUFFLE_HASH"
+    sides.first(few)
+    found = sides.in_all(above)
+    assert isinstance(found, Join)
+    assert hints[found.right] == "SHUFFLE_HASH"
+    assert found.right.inputs[1] not in hints
+
+
 def test_a_table_whose_rows_are_known_is_read_as_it_lies():
     """It is not computed first, so there is nothing to be read in its place."""
     sides = SmallSides(run=1, hints={})
     table = Scan("t", PAIR)
     sides.first(Project(table, ((PAIR[1], Ref(PAIR[1])),)), rows=1000)
     assert sides.whole(table) is table
+    join = Join(JoinKind.INNER, Scan("a", (LEFT,)), table, equals(LEFT, PAIR[1]))
+    assert sides.in_all(join) is join
 
 
 PAIR = Column(ColumnId(7), "n", BIGINT), Column(ColumnId(8), "k", BIGINT)
