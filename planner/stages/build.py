@@ -50,7 +50,7 @@ from forerun.planner.sql.printing.views import has_panes, view_name
 from forerun.planner.stages.flawed import result_output, written_for
 from forerun.planner.stages.in_run import in_run
 from forerun.planner.stages.shapes import smaller_first
-from forerun.planner.stages.small_sides import SmallSides, is_known
+from forerun.planner.stages.small_sides import SmallSides, is_known, is_sent
 from forerun.planner.stages.views import checkpoint_family, numbered_names
 from forerun.planner.temporal.extraction import ExtractedPlan, inputs_of, start_of
 from forerun.planner.temporal.group_sizes import GroupSizes
@@ -346,10 +346,10 @@ class StageBuilder:
             if side is None or below[side][1] or self._sides.is_read_by(inputs[side]):
                 return None
             return side
-        large = below[1 - side]
+        large, files = below[1 - side], self._context.group_sizes.files(self._index)
         if large[1] and self._chosen.entry(self._index, large).placed:
             return None
-        return side
+        return None if is_sent(inputs[side], files, self._context.prices.broadcast_bytes) else side
 
     def _size(self, place: EntryKey) -> Size:
         group, _, before = place

@@ -8,8 +8,10 @@ then its size is known, and the engine decides by it: it is sent to all workers 
 if it is not, the join is the one that it would have been.
 
 Only where it can pay: the other side has many rows, and this one is more than a table as it lies,
-whose size is known anyway. A side whose size is a guess is tried up to a larger estimate: to have
-held it for nothing costs little beside a shuffle of the other side that was not needed.
+whose size is known anyway. What the engine takes for so little that it sends it to all workers,
+such as a filter of the days of a century, is sent without having been counted, which would take
+half a CPU second. A side whose size is a guess is tried up to a larger estimate: to have held it
+for nothing costs little beside a shuffle of the other side that was not needed.
 
 Wherever the stage joins the same rows again, the side is read. If it joins them whole, the side
 gets all their columns and both joins read it. (TPC-H Q4: otherwise Spark scans and moves
@@ -22,13 +24,22 @@ batch is cheaper by it. Its rows are stated and not counted, so nothing is compu
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 
-from forerun.planner.algebra.relational import Join, Project, Relation, Scan, fold, walk
+from forerun.planner.algebra.relational import (
+    Join,
+    Project,
+    Relation,
+    Scan,
+    StateRead,
+    fold,
+    walk,
+)
 from forerun.planner.algebra.scalar import Ref
 from forerun.planner.algebra.types import Column
 from forerun.planner.contract.plan_v1 import SIDE, SmallSide
 from forerun.planner.cost.small_sides import tells_size
+from forerun.planner.cost.told_sizes import Files, told_bytes
 from forerun.planner.sql.printing.printer import to_sql
 from forerun.planner.stages.views import leaf_of, numbered_names, view_columns
 
@@ -153,3 +164,13 @@ def is_known(relation: Relation) -> bool:
     while isinstance(relation, Project):
         relation = relation.input
     return tells_size(relation)
+
+
+def is_sent(relation: Relation, files: Mapping[str, Files], most: float) -> bool:
+    """Return whether the engine takes a relation for less than ``most`` bytes by the files of the
+    sources, so that it sends it to all workers without having counted it. Of what a run keeps or
+    computes first it is told otherwise."""
+    leaves = [node for node in walk(relation) if isinstance(node, Scan | StateRead)]
+    if any(isinstance(node, StateRead) or node.source not in files for node in leaves):
+        return False
+    return fold(relation, lambda node, below: told_bytes(node, below, files)) < most

@@ -171,7 +171,9 @@ def test_each_stage_has_the_small_sides_that_it_names() -> None:
     of_region = PARTS.replace("FROM sales GROUP BY id) AS a", OF_REGION)
     seen = 0
     for rate in (0.001, 0.01):
-        for stage in planned(rate, of_region).run.stages:
+        asked = request_of(rate, of_region)
+        many = replace(asked, sources=(SALES, replace(SHOPS, rows=10**6, bytes=30 * 10**6)))
+        for stage in plan(many).plan.run.stages:
             named = set(re.findall(r"__side_\d+", stage.sql))
             assert named == {side.view for side in stage.small_sides}
             seen += len(named)
