@@ -7,6 +7,7 @@ from scripts.mutations.mutation import Mutation
 _STAGES = "planner/stages/build.py"
 _SIDES = "planner/stages/small_sides.py"
 _WHOLE = "tests/properties/test_sides_read_whole.py"
+_IN_PLAN = "spark_jobs/engines/in_plan.py"
 _EXPLAINED = "spark_jobs/engines/explained.py"
 _ON_CONNECT = ("tests/spark/test_judged_on_connect.py",)
 _LIFTED = ("tests/properties/test_lifting.py", "-k", "relations or interpreter")
@@ -56,6 +57,26 @@ STAGES = (
         "return any(isinstance(node, Scan) and node.source in counted",
         "return any(isinstance(node, Scan) and node.source not in counted",
         suite=("tests/planner/stages/test_small_sides.py",),
+    ),
+    Mutation(
+        "small sides: what was written before one was made does not read it", _SIDES,
+        "inputs = tuple(map(of_side, inputs))", "pass",
+        suite=("tests/planner/stages/test_small_sides.py",),
+    ),
+    Mutation(
+        "small sides: what is sent by itself is counted, too", _SIDES,
+        "told_bytes(node, below, files)) < most", "told_bytes(node, below, files)) < 0",
+        suite=("tests/planner/stages/test_small_sides.py",),
+    ),
+    Mutation(
+        "small sides: texts in the plan have to be UTF-8", _IN_PLAN,
+        '.cast("binary") for name in texts', '.cast("string") for name in texts',
+        suite=("tests/spark/test_classic.py",),
+    ),
+    Mutation(
+        "small sides: days and instants by Java's older classes", _IN_PLAN,
+        'java8API.enabled", "true")', 'java8API.enabled", "false")',
+        suite=("tests/spark/test_classic.py",),
     ),
     Mutation(
         "families: the bucket count chosen anew in each run", "planner/materialize/artifacts.py",
