@@ -37,6 +37,8 @@ from forerun.planner.algebra.relational import (
 from forerun.planner.algebra.scalar import references
 from forerun.planner.algebra.types import DataType
 
+UNKNOWN_BYTES = float(2**63)
+"""What Spark takes all for that it does not know."""
 _ROW_BYTES = 8
 """Of a row beside its values, and of a value of fixed width in a row that is shuffled."""
 _STRING_BYTES = 20
@@ -133,7 +135,7 @@ def _union(_: UnionAll, inputs: Told, __: Mapping[str, Files]) -> float:
 
 @told_bytes.register(Recursion)
 def _recursion(*_: object) -> float:
-    return float(2**63)  # what Spark says of all that it does not know
+    return UNKNOWN_BYTES
 
 
 @told_bytes.register(SetOperation)

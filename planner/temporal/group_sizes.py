@@ -16,7 +16,7 @@ from forerun.planner.algebra.relational import Aggregate, Join, JoinKind, Relati
 from forerun.planner.algebra.type_kinds import kind_of
 from forerun.planner.contract.plan_v1 import ReliedForeignKey
 from forerun.planner.cost.operators import Size
-from forerun.planner.cost.told_sizes import Files, row_bytes
+from forerun.planner.cost.told_sizes import UNKNOWN_BYTES, Files, row_bytes
 from forerun.planner.memo.groups import GroupId, Tvr, TvrId, View
 from forerun.planner.memo.memo import Memo
 from forerun.planner.memo.reference import Kept, Reference, Stamped, StepLeaf
@@ -51,6 +51,7 @@ class GroupSizes:
         self.runs = len(request.points)
         determined = Determined(request.sources, _standing_for(memo, self._versions))
         self._estimators = [estimator(request.sources, p, determined) for p in request.points]
+        self._daily = request.days.daily if request.days else ()
         self._sources = {source.name: source for source in request.sources}
         self._fractions = [point.fraction for point in request.points]
         self._current, self._unchanged = request.current, frozenset(request.unchanged)
@@ -120,11 +121,14 @@ class GroupSizes:
 
     def files(self, run: int) -> dict[str, Files]:
         """Return the files of each source as of a run. Where nobody has said how many bytes they
-        have, they are taken to be as large as the rows."""
+        have, they are taken to be as large as the rows. Of a table with a partition for each of
+        several days, Spark is told nothing."""
         found = {}
         for source in self._sources.values():
             row = row_bytes(column.type for column in source.columns)
             whole = source.bytes or source.rows * row
+            if source.name in self._daily:
+                whole = UNKNOWN_BYTES
             there = self._fractions[run - 1](source.name) if source.changing else 1.0
             found[source.name] = Files(whole * there, row)
         return found

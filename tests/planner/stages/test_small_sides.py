@@ -21,12 +21,13 @@ from forerun.planner.algebra.relational import (
 from forerun.planner.algebra.scalar import Call, Literal, Ref, equals
 from forerun.planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
 from forerun.planner.api import plan
+from forerun.planner.contract.plan_v1 import Stage
 from forerun.planner.cost.operators import Size
 from forerun.planner.cost.prices import SPARK
 from forerun.planner.cost.small_sides import sent_table, small_side
 from forerun.planner.cost.told_sizes import Files
 from forerun.planner.errors import RequestError
-from forerun.planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
+from forerun.planner.request import Days, PlanRequest, Settings, Source, SourceColumn, TimePoint
 from forerun.planner.stages.small_sides import SmallSides, is_known, is_sent
 
 LEFT, RIGHT = (Column(ColumnId(i), "k", BIGINT) for i in (1, 2))
@@ -150,10 +151,7 @@ def test_a_table_is_sent_by_an_equality_only():
         (lambda rows: join(JoinKind.INNER, rows, filtered(RIGHT, "large")), False),
         (lambda _: filtered(RIGHT, "large"), False),
         (lambda _: filtered(RIGHT, "__side_1"), False),
-        (
-            lambda rows: join(JoinKind.SEMI, rows, KEPT),
-            False,
-        ),
+        (lambda rows: join(JoinKind.SEMI, rows, KEPT), False),
     ],
 )
 def test_what_the_engine_sends_by_what_its_files_tell(made, sent):
@@ -163,15 +161,28 @@ def test_what_the_engine_sends_by_what_its_files_tell(made, sent):
 
 def test_a_filter_of_a_small_table_is_not_computed_first():
     """Spark takes it for the table, and sends it: TPC-DS's days, in nearly each of its queries."""
-    sql = (
-        "SELECT d.n, count(*) AS c FROM many m JOIN days d ON m.k = d.k WHERE d.n = 7 GROUP BY d.n"
+    assert len(of_days(10**5).small_sides) == 0
+    assert len(of_days(10**7).small_sides) == 1
+
+
+def test_a_filter_of_a_table_with_a_partition_for_each_day_is_computed_first():
+    """Spark knows nothing of its size, however few files it has."""
+    assert len(of_days(10**5, Days(count=3, daily=("many",))).small_sides) == 0
+    assert len(of_days(10**5, Days(count=3, daily=("many", "days"))).small_sides) == 1
+
+
+def of_days(rows: int, days: Days | None = None) -> Stage:
+    """The stage that joins a filter of a table of so many rows with many others."""
+    asked = replace(
+        request(Settings(own_batch="always")),
+        sql="SELECT d.n, count(*) FROM many JOIN days d USING (k) WHERE d.n = 7 GROUP BY d.n",
+        sources=(source("many", 10**9), source("days", rows)),
+        points=(TimePoint(weight=1.0),),
+        method="batch",
+        days=days,
     )
-    for rows, sides in ((10**5, 0), (10**7, 1)):
-        asked = replace(request(Settings()), sql=sql, method="batch")
-        asked = replace(asked, sources=(source("many", 10**9), source("days", rows)))
-        asked = replace(asked, settings=Settings(own_batch="always"))
-        (stage,) = plan(asked).plan.runs[-1].stages
-        assert len(stage.small_sides) == sides
+    (stage,) = plan(asked).plan.runs[-1].stages
+    return stage
 
 
 def test_rows_that_are_read_twice_are_computed_once():
